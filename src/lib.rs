@@ -1,0 +1,9 @@
+//! antiphon gives any chat model the whole OpenAI Responses API.
+//!
+//! # The map
+//!
+//! Read in this order: [`protocol`] (the words), then the rest along a request's way (see the folders' own heads).
+
+pub mod clock;
+pub mod protocol;
+pub mod tasks;

@@ -1,0 +1,3 @@
+//! Starts the right command.
+
+fn main() {}

@@ -1,0 +1,5 @@
+//! All integration tests, in one binary.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod architecture;
