@@ -1,0 +1,23 @@
+//! SHELL: upstream models. Bytes of a backend in, [`Delta`]s out; which backend, which dialect, which retry.
+//!
+//! **Invariant:** knows nothing of Responses, items or events: it is asked with an [`Ask`] and says [`Delta`]s.
+//! **Invariant:** what is asked is always streamed upstream; dropping the stream closes the upstream request.
+
+pub mod ask;
+pub mod error;
+
+use futures::{future::BoxFuture, stream::BoxStream};
+
+pub use ask::{Ask, AskTool, Choice};
+pub use error::{ModelError, ModelErrorKind};
+
+use crate::turn::Delta;
+
+/// What a model says, a batch for each piece that came from the wire. It ends after the Round's last piece; an error is its last entry.
+pub type Deltas = BoxStream<'static, Result<Vec<Delta>, ModelError>>;
+
+/// Something that can be asked for a Round: a backend over a wire, or a script.
+pub trait Model: Send + Sync {
+    /// Asks. Resolves once the backend has accepted (its headers are there), having retried whatever may be retried before that.
+    fn ask<'a>(&'a self, ask: &'a Ask<'a>) -> BoxFuture<'a, Result<Deltas, ModelError>>;
+}
