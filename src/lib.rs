@@ -5,5 +5,7 @@
 //! Read in this order: [`protocol`] (the words), then the rest along a request's way (see the folders' own heads).
 
 pub mod clock;
+pub mod model;
 pub mod protocol;
 pub mod tasks;
+pub mod text;
