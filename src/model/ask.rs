@@ -1,12 +1,11 @@
 //! One question to a model.
 
 use crate::{
-    protocol::{
-        Raw,
-        response::{Effort, TextFormat, Verbosity},
-    },
+    protocol::response::{Effort, TextFormat, Verbosity},
     turn::prompt::PromptMessage,
 };
+
+pub use crate::turn::catalog::OfferedTool as AskTool;
 
 /// One question to a model: what it is shown, what it may call, how it is to answer. `None` leaves a thing to the backend.
 #[derive(Clone, Debug)]
@@ -45,21 +44,6 @@ pub struct Ask<'a> {
     pub safety_identifier: Option<&'a str>,
     /// W3C `traceparent` of the span around the question.
     pub traceparent: Option<String>,
-}
-
-/// A function that the model may call.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AskTool {
-    /// Its name for the model: at most 64 of `[a-zA-Z0-9_-]`, unique.
-    pub name: String,
-    /// What it does.
-    pub description: Option<String>,
-    /// JSON schema of its arguments, an object schema.
-    pub parameters: Raw,
-    /// Whether the arguments must fit the schema exactly.
-    pub strict: bool,
-    /// A grammar for free text that backends with such a thing may use: `{syntax, definition}` (custom tools).
-    pub grammar: Option<Raw>,
 }
 
 /// Whether the model may, must or must not call.

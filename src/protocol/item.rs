@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::{
     content::Part,
     hosted::{FileSearchCall, McpApprovalRequest, McpApprovalResponse, McpCall, McpListTools},
-    json::{Extra, null_is_default, tagged, unknown_is_none},
+    json::{Extra, Raw, null_is_default, tagged, unknown_is_none},
 };
 
 /// An item that many hold: the Response, its events, the history of later ones.
@@ -233,6 +233,9 @@ pub struct Reasoning {
     /// The thinking, sealed, for clients that keep their own history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encrypted_content: Option<String>,
+    /// What the backend wants back with this, opaque to us; stored beside the item, never shown.
+    #[serde(skip)]
+    pub data: Option<Raw>,
     /// Fields this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
@@ -265,6 +268,9 @@ pub struct FunctionCall {
     /// The namespace tool that the function belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
+    /// What the backend wants back with this, opaque to us; stored beside the item, never shown.
+    #[serde(skip)]
+    pub data: Option<Raw>,
     /// Fields this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
@@ -325,6 +331,9 @@ pub struct CustomToolCall {
     /// The namespace tool that the tool belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
+    /// What the backend wants back with this, opaque to us; stored beside the item, never shown.
+    #[serde(skip)]
+    pub data: Option<Raw>,
     /// Fields this version does not know.
     #[serde(flatten)]
     pub extra: Extra,

@@ -1,0 +1,347 @@
+//! The call being written: its three identities (public, the backend's, its position), its arguments, and who answers it.
+
+use std::sync::Arc;
+
+use crate::{
+    protocol::{
+        Event, Item, ItemStatus, Raw,
+        hosted::McpCall,
+        item::{CustomToolCall, FunctionCall},
+    },
+    text::json_scan::{JsonScan, JsonState},
+};
+
+use super::{HostedRef, Turn, catalog::Target, client_call, round::Open};
+
+/// The call being written.
+pub(super) struct OpenCall {
+    pub(super) position: u32,
+    pub(super) scan: JsonScan,
+    /// The backend's id, empty when it gave none.
+    backend_id: String,
+    /// The name that the model called.
+    name: String,
+    target: Target,
+    arguments: String,
+    /// How much of the arguments the client has heard.
+    heard: usize,
+    /// Its place and id, once it is announced.
+    place: Option<(usize, Arc<str>)>,
+    call_id: String,
+    data: Option<Raw>,
+}
+
+/// A call that began in this Round.
+pub(super) struct SeenCall {
+    backend_id: String,
+    name: String,
+    arguments: String,
+}
+
+/// A call that antiphon answers.
+pub(super) struct Pending {
+    pub(super) output_index: usize,
+    pub(super) item_id: Arc<str>,
+    pub(super) tool: HostedRef,
+    pub(super) arguments: String,
+    /// Its output, or why there is none.
+    pub(super) outcome: Option<Result<String, String>>,
+}
+
+/// The label of tools that antiphon itself offers.
+pub(super) const OWN_LABEL: &str = "antiphon";
+
+impl Turn {
+    /// A call begins.
+    pub(super) fn call(&mut self, position: u32, id: Option<String>, name: String) {
+        self.close_open(ItemStatus::Completed);
+        if !self.settings.parallel_tool_calls && !self.round.seen.is_empty() {
+            // The backend did not listen: the first call counts, the rest was never asked for.
+            return;
+        }
+        let backend_id = id.unwrap_or_default();
+        let double = !backend_id.is_empty()
+            && self.round.seen.iter().any(|seen| seen.backend_id == backend_id);
+        let target = self.catalog.target(&name);
+        let mut call = OpenCall {
+            position,
+            scan: JsonScan::default(),
+            backend_id,
+            name,
+            target,
+            arguments: String::new(),
+            heard: 0,
+            place: None,
+            call_id: String::new(),
+            data: None,
+        };
+        let waits = double || matches!(call.target, Target::Client(_) | Target::Refused(_));
+        if !waits {
+            self.announce(&mut call);
+        }
+        self.round.open = Open::Call(Box::new(call));
+    }
+
+    /// More arguments of the open call; those of one that is closed already come too late to matter.
+    pub(super) fn arguments(&mut self, position: u32, piece: &str) {
+        let Open::Call(call) = &mut self.round.open else { return };
+        if call.position != position {
+            return;
+        }
+        call.scan.push(piece);
+        call.arguments.push_str(piece);
+        // `null` stands for no arguments, which are written `{}`: it must not be heard before it is known to be something else.
+        if call.place.is_some() && !"null".starts_with(call.arguments.trim()) {
+            let Open::Call(mut call) = std::mem::replace(&mut self.round.open, Open::Nothing)
+            else {
+                return;
+            };
+            self.tell_arguments(&mut call);
+            self.round.open = Open::Call(call);
+        }
+    }
+
+    /// Keeps what the backend wants back with the call.
+    pub(super) fn keep_call_data(&mut self, position: u32, data: Raw) {
+        if let Open::Call(call) = &mut self.round.open
+            && call.position == position
+        {
+            call.data = Some(data);
+        }
+    }
+
+    /// Gives the call its place and its public id, which never change after that.
+    fn announce(&mut self, call: &mut OpenCall) {
+        let fits = (1..=64).contains(&call.backend_id.chars().count());
+        call.call_id = if fits && !self.rules.used_call_ids.contains(&call.backend_id) {
+            call.backend_id.clone()
+        } else {
+            self.minted_call_id()
+        };
+        self.rules.used_call_ids.insert(call.call_id.clone());
+        let call_id = call.call_id.clone();
+        let status = Some(ItemStatus::InProgress);
+        let place = match call.target.clone() {
+            Target::Function { name, namespace } => self.add("fc", |id| {
+                let call = FunctionCall {
+                    id,
+                    status,
+                    call_id,
+                    name,
+                    namespace,
+                    ..FunctionCall::default()
+                };
+                Item::FunctionCall(call)
+            }),
+            Target::Custom { name, namespace } => self.add("ctc", |id| {
+                let call = CustomToolCall {
+                    id,
+                    status,
+                    call_id,
+                    name,
+                    namespace,
+                    ..CustomToolCall::default()
+                };
+                Item::CustomToolCall(call)
+            }),
+            Target::Client(kind) => {
+                let item = client_call::item(kind, &call_id, &call.arguments, &self.settings.tools);
+                self.add(item.id_prefix(), |id| {
+                    let mut item = item.clone();
+                    item.set_id(id);
+                    if let Some(at) = item.status_mut() {
+                        *at = status;
+                    }
+                    item
+                })
+            }
+            Target::Hosted(tool) => self.add_hosted(tool),
+            Target::Refused(_) => {
+                self.add_hosted(HostedRef { label: OWN_LABEL.to_owned(), name: call.name.clone() })
+            }
+        };
+        call.place = Some(place);
+    }
+
+    fn add_hosted(&mut self, tool: HostedRef) -> (usize, Arc<str>) {
+        let status = Some(ItemStatus::InProgress);
+        let (output_index, item_id) = self.add("mcp", |id| {
+            let HostedRef { label: server_label, name } = tool;
+            Item::McpCall(McpCall { id, status, server_label, name, ..McpCall::default() })
+        });
+        self.emit(Event::McpCallInProgress { item_id: Arc::clone(&item_id), output_index });
+        (output_index, item_id)
+    }
+
+    fn minted_call_id(&self) -> String {
+        let digits = self.id.split_once('_').map_or(&*self.id, |(_, digits)| digits);
+        format!("call_{digits}{:04x}", self.slots.len())
+    }
+
+    /// Lets the client hear the arguments that it has not heard yet.
+    fn tell_arguments(&mut self, call: &mut OpenCall) {
+        let Some((output_index, item_id)) = call.place.clone() else { return };
+        let delta = call.arguments[call.heard..].to_owned();
+        if delta.is_empty() {
+            return;
+        }
+        call.heard = call.arguments.len();
+        match call.target {
+            Target::Function { .. } => {
+                self.emit(Event::ArgumentsDelta { item_id, output_index, delta });
+            }
+            Target::Hosted(_) | Target::Refused(_) => {
+                self.emit(Event::McpArgumentsDelta { item_id, output_index, delta });
+            }
+            // Their arguments are no text of the client's.
+            Target::Custom { .. } | Target::Client(_) => (),
+        }
+    }
+
+    pub(super) fn close_call(&mut self, mut call: OpenCall, status: ItemStatus) {
+        let whole = call.scan.state() == JsonState::Complete;
+        let blank = "null".starts_with(call.arguments.trim());
+        let status = match status {
+            // The limit came after the last byte of the call.
+            ItemStatus::Incomplete if whole && self.round.finish.is_some() => ItemStatus::Completed,
+            status => status,
+        };
+        if blank && status == ItemStatus::Completed {
+            "{}".clone_into(&mut call.arguments);
+        }
+        if call.place.is_none() {
+            if self.is_double(&call) {
+                return;
+            }
+            settle_target(&mut call, status);
+            self.announce(&mut call);
+        }
+        self.round.seen.push(SeenCall {
+            backend_id: call.backend_id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+        });
+        self.tell_arguments(&mut call);
+        self.finish_call(call, status);
+    }
+
+    /// Whether the very same call was made in this Round already: some backends send a call twice.
+    fn is_double(&self, call: &OpenCall) -> bool {
+        !call.backend_id.is_empty()
+            && self.round.seen.iter().any(|seen| {
+                seen.backend_id == call.backend_id
+                    && seen.name == call.name
+                    && seen.arguments.trim() == call.arguments.trim()
+            })
+    }
+
+    fn finish_call(&mut self, call: OpenCall, status: ItemStatus) {
+        let Some((output_index, item_id)) = call.place else { return };
+        let OpenCall { target, arguments, call_id, data, .. } = call;
+        let id = item_id.to_string();
+        let handed_over = status == ItemStatus::Completed;
+        let status_of_item = Some(status);
+        let item = match target {
+            Target::Function { name, namespace } => {
+                let event = Event::ArgumentsDone {
+                    item_id,
+                    output_index,
+                    name: name.clone(),
+                    arguments: arguments.clone(),
+                };
+                self.emit(event);
+                Item::FunctionCall(FunctionCall {
+                    id,
+                    status: status_of_item,
+                    call_id,
+                    name,
+                    arguments,
+                    namespace,
+                    data,
+                    ..FunctionCall::default()
+                })
+            }
+            Target::Custom { name, namespace } => {
+                let input = client_call::free_text(&arguments);
+                if !input.is_empty() {
+                    let item_id = Arc::clone(&item_id);
+                    self.emit(Event::InputDelta { item_id, output_index, delta: input.clone() });
+                }
+                self.emit(Event::InputDone { item_id, output_index, input: input.clone() });
+                Item::CustomToolCall(CustomToolCall {
+                    id,
+                    status: status_of_item,
+                    call_id,
+                    name,
+                    input,
+                    namespace,
+                    data,
+                    ..CustomToolCall::default()
+                })
+            }
+            Target::Client(kind) => {
+                let mut item = client_call::item(kind, &call_id, &arguments, &self.settings.tools);
+                item.set_id(id);
+                if let Some(at) = item.status_mut() {
+                    *at = status_of_item;
+                }
+                item
+            }
+            Target::Hosted(tool) => {
+                return self.wait_for_tool(output_index, item_id, tool, arguments, status, None);
+            }
+            Target::Refused(why) => {
+                let tool = HostedRef { label: OWN_LABEL.to_owned(), name: call.name };
+                return self.wait_for_tool(
+                    output_index,
+                    item_id,
+                    tool,
+                    arguments,
+                    status,
+                    Some(Err(why)),
+                );
+            }
+        };
+        self.round.client_calls += usize::from(handed_over);
+        self.done(output_index, item);
+    }
+
+    /// The call's arguments are whole; its item is finished when the tool has answered.
+    fn wait_for_tool(
+        &mut self,
+        output_index: usize,
+        item_id: Arc<str>,
+        tool: HostedRef,
+        arguments: String,
+        status: ItemStatus,
+        outcome: Option<Result<String, String>>,
+    ) {
+        if status == ItemStatus::Incomplete {
+            let call = McpCall {
+                id: item_id.to_string(),
+                status: Some(status),
+                server_label: tool.label,
+                name: tool.name,
+                arguments,
+                ..McpCall::default()
+            };
+            return self.done(output_index, Item::McpCall(call));
+        }
+        self.emit(Event::McpArgumentsDone {
+            item_id: Arc::clone(&item_id),
+            output_index,
+            arguments: arguments.clone(),
+        });
+        self.round.pending.push(Pending { output_index, item_id, tool, arguments, outcome });
+    }
+}
+
+/// A client's call whose arguments make no sense for its item type goes back to the model.
+fn settle_target(call: &mut OpenCall, status: ItemStatus) {
+    if let Target::Client(kind) = call.target
+        && status == ItemStatus::Completed
+        && let Err(why) = client_call::check(kind, &call.arguments)
+    {
+        call.target = Target::Refused(why);
+    }
+}

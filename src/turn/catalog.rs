@@ -1,0 +1,473 @@
+//! The tools of one Response: what the model is offered, and what a name that it calls stands for.
+//!
+//! Every tool becomes a function for the model, whatever the client knows it as; a call is mapped back exactly.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::protocol::{
+    Raw, Tool, ToolChoice,
+    tool::{ChoiceRule, CustomTool, FunctionTool, ToolMode, ToolSearchTool},
+};
+
+/// A function as the model is offered it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfferedTool {
+    /// Its name for the model: at most 64 of `[a-zA-Z0-9_-]`, unique.
+    pub name: String,
+    /// What it does.
+    pub description: Option<String>,
+    /// JSON schema of its arguments, an object schema.
+    pub parameters: Raw,
+    /// Whether the arguments must fit the schema exactly.
+    pub strict: bool,
+    /// A grammar for free text, for backends that have such a thing: `{syntax, definition}` (custom tools).
+    pub grammar: Option<Raw>,
+}
+
+/// What a call of the model stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Target {
+    /// A function of the client.
+    Function {
+        /// Its name for the client.
+        name: String,
+        /// The namespace tool it belongs to.
+        namespace: Option<String>,
+    },
+    /// A tool of the client that takes free text.
+    Custom {
+        /// Its name for the client.
+        name: String,
+        /// The namespace tool it belongs to.
+        namespace: Option<String>,
+    },
+    /// A tool of the client with an item type of its own.
+    Client(ClientKind),
+    /// A tool that antiphon runs.
+    Hosted(HostedRef),
+    /// Nothing that may be called: the model is told this sentence.
+    Refused(String),
+}
+
+/// The client's tools that have an item type of their own.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ClientKind {
+    /// `local_shell_call`
+    LocalShell,
+    /// `shell_call`
+    Shell,
+    /// `apply_patch_call`
+    ApplyPatch,
+    /// `computer_call`
+    Computer,
+    /// `tool_search_call`
+    ToolSearch,
+}
+
+/// A tool that antiphon runs, as the items name it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HostedRef {
+    /// `antiphon`, or the label of an MCP server.
+    pub label: String,
+    /// The tool's name there.
+    pub name: String,
+}
+
+/// A tool that antiphon offers in this Response.
+#[derive(Clone, Debug)]
+pub struct HostedTool {
+    /// What it is.
+    pub tool: HostedRef,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON schema of its arguments.
+    pub parameters: Raw,
+}
+
+/// The tools of one Response.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    offered: Vec<OfferedTool>,
+    targets: HashMap<String, Target>,
+    /// Names for the model by the client's namespace and name.
+    names: HashMap<(Option<String>, String), String>,
+    /// Whether the client runs anything: a call of an unknown name is then its business.
+    has_client_tools: bool,
+    choice: FirstChoice,
+}
+
+/// What the first Round must call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum FirstChoice {
+    /// Nothing at all, in no Round.
+    None,
+    /// Nothing in particular.
+    #[default]
+    Auto,
+    /// Something.
+    Required,
+    /// The function of this name for the model.
+    Named(String),
+}
+
+impl Catalog {
+    /// The catalog of a request: its own tools, and those of antiphon that it may use. The error is the path of the wrong field and a sentence.
+    pub fn new(
+        tools: &[Tool],
+        choice: &ToolChoice,
+        hosted: Vec<HostedTool>,
+    ) -> Result<Self, (String, String)> {
+        let mut catalog = Self::default();
+        for (at, tool) in tools.iter().enumerate() {
+            catalog.add(tool, None).map_err(|why| (format!("tools[{at}]"), why))?;
+        }
+        for HostedTool { tool, description, parameters } in hosted {
+            let name = tool.name.clone();
+            let key = (Some(tool.label.clone()), name.clone());
+            let parameters = object_schema(Some(&parameters));
+            catalog.offer(key, &name, Some(description), parameters, false, Target::Hosted(tool));
+        }
+        catalog.choose(choice)?;
+        Ok(catalog)
+    }
+
+    /// What the model is offered.
+    pub fn offered(&self) -> &[OfferedTool] {
+        &self.offered
+    }
+
+    /// What the first Round must call.
+    pub fn choice(&self) -> &FirstChoice {
+        &self.choice
+    }
+
+    /// What a name that the model called stands for.
+    pub fn target(&self, called: &str) -> Target {
+        match self.targets.get(called) {
+            Some(target) => target.clone(),
+            None if self.has_client_tools => {
+                Target::Function { name: called.to_owned(), namespace: None }
+            }
+            None => Target::Refused(format!(
+                "There is no tool named `{called}`. {}",
+                self.what_there_is()
+            )),
+        }
+    }
+
+    /// The name under which the model knows a tool of the history.
+    pub fn name_for(&self, namespace: Option<&str>, name: &str) -> String {
+        let key = (namespace.map(str::to_owned), name.to_owned());
+        self.names.get(&key).cloned().unwrap_or_else(|| model_name(namespace, name))
+    }
+
+    /// The name under which the model knows a tool of antiphon's own.
+    pub fn own_name(&self, name: &str) -> String {
+        let key = (Some(super::call::OWN_LABEL.to_owned()), name.to_owned());
+        self.names.get(&key).cloned().unwrap_or_else(|| model_name(None, name))
+    }
+
+    fn what_there_is(&self) -> String {
+        if self.offered.is_empty() {
+            return "No tool can be called here; answer with what you know.".to_owned();
+        }
+        let names: Vec<String> =
+            self.offered.iter().take(50).map(|tool| format!("`{}`", tool.name)).collect();
+        format!("You may call {}.", names.join(", "))
+    }
+
+    fn add(&mut self, tool: &Tool, namespace: Option<&str>) -> Result<(), String> {
+        let owner = namespace.map(str::to_owned);
+        match tool {
+            Tool::Function(FunctionTool { name, description, parameters, strict, .. }) => {
+                let target = Target::Function { name: name.clone(), namespace: owner.clone() };
+                let parameters = object_schema(parameters.as_ref());
+                self.offer(
+                    (owner, name.clone()),
+                    name,
+                    description.clone(),
+                    parameters,
+                    *strict,
+                    target,
+                );
+            }
+            Tool::Custom(tool) => self.add_custom(tool, owner),
+            Tool::Namespace(space) => {
+                for tool in &space.tools {
+                    match tool {
+                        Tool::Function(_) | Tool::Custom(_) => self.add(tool, Some(&space.name))?,
+                        _ => {
+                            return Err(format!(
+                                "A namespace holds functions and custom tools, not `{}`.",
+                                tool.kind()
+                            ));
+                        }
+                    }
+                }
+            }
+            Tool::LocalShell(_) => self.add_client(ClientKind::LocalShell),
+            Tool::Shell(_) => self.add_client(ClientKind::Shell),
+            Tool::ApplyPatch(_) => self.add_client(ClientKind::ApplyPatch),
+            Tool::Computer(_) | Tool::ComputerPreview(_) => self.add_client(ClientKind::Computer),
+            Tool::ToolSearch(tool) => self.add_tool_search(tool),
+            // Offered as hosted tools by whoever knows whether they can run.
+            Tool::Clock(_) | Tool::Unknown(_) => (),
+        }
+        Ok(())
+    }
+
+    fn add_custom(&mut self, tool: &CustomTool, namespace: Option<String>) {
+        let CustomTool { name, description, format, .. } = tool;
+        let grammar = format.as_ref().filter(|format| format.json().contains("\"grammar\""));
+        let mut text = description.clone().unwrap_or_default();
+        if let Some(grammar) = grammar {
+            text.push_str("\n\nThe input must follow this grammar: ");
+            text.push_str(grammar.json());
+        }
+        let parameters = schema(
+            r#"{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as plain text."}},"required":["input"],"additionalProperties":false}"#,
+        );
+        let target = Target::Custom { name: name.clone(), namespace: namespace.clone() };
+        self.offer((namespace, name.clone()), name, Some(text), parameters, false, target);
+        if let Some(offered) = self.offered.last_mut() {
+            offered.grammar = grammar.cloned();
+        }
+    }
+
+    fn add_client(&mut self, kind: ClientKind) {
+        let (description, parameters) = match kind {
+            ClientKind::LocalShell => (
+                "Runs a command on the user's machine and returns what it prints.",
+                r#"{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments."},"working_directory":{"type":"string"},"timeout_ms":{"type":"integer"},"env":{"type":"object","additionalProperties":{"type":"string"}}},"required":["command"]}"#,
+            ),
+            ClientKind::Shell => (
+                "Runs shell commands and returns what they print.",
+                r#"{"type":"object","properties":{"commands":{"type":"array","items":{"type":"string"},"description":"Shell command lines, run one after the other."},"timeout_ms":{"type":"integer"},"max_output_length":{"type":"integer"}},"required":["commands"]}"#,
+            ),
+            ClientKind::ApplyPatch => (
+                "Creates, updates or deletes one file. `diff` is a unified diff (V4A) for create_file and update_file.",
+                r#"{"type":"object","properties":{"operation":{"type":"object","properties":{"type":{"type":"string","enum":["create_file","update_file","delete_file"]},"path":{"type":"string"},"diff":{"type":"string"}},"required":["type","path"]}},"required":["operation"]}"#,
+            ),
+            ClientKind::Computer => (
+                "Acts on the user's screen: click, double_click, drag, keypress, move, screenshot, scroll, type or wait. Returns a picture of the screen.",
+                r#"{"type":"object","properties":{"action":{"type":"object","properties":{"type":{"type":"string","enum":["click","double_click","drag","keypress","move","screenshot","scroll","type","wait"]},"x":{"type":"integer"},"y":{"type":"integer"},"button":{"type":"string"},"keys":{"type":"array","items":{"type":"string"}},"text":{"type":"string"},"scroll_x":{"type":"integer"},"scroll_y":{"type":"integer"},"path":{"type":"array","items":{"type":"object"}}},"required":["type"]}},"required":["action"]}"#,
+            ),
+            ClientKind::ToolSearch => (
+                "Finds more tools for a task.",
+                r#"{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}"#,
+            ),
+        };
+        let name = kind.model_name();
+        self.offer(
+            (None, name.to_owned()),
+            name,
+            Some(description.to_owned()),
+            schema(parameters),
+            false,
+            Target::Client(kind),
+        );
+    }
+
+    fn add_tool_search(&mut self, tool: &ToolSearchTool) {
+        self.add_client(ClientKind::ToolSearch);
+        if let Some(offered) = self.offered.last_mut() {
+            if let Some(description) = &tool.description {
+                offered.description = Some(description.clone());
+            }
+            if let Some(parameters) = &tool.parameters {
+                offered.parameters = object_schema(Some(parameters));
+            }
+        }
+    }
+
+    fn offer(
+        &mut self,
+        key: (Option<String>, String),
+        name: &str,
+        description: Option<String>,
+        parameters: Raw,
+        strict: bool,
+        target: Target,
+    ) {
+        self.has_client_tools |= !matches!(target, Target::Hosted(_));
+        let namespace = match &target {
+            Target::Function { namespace, .. } | Target::Custom { namespace, .. } => {
+                namespace.as_deref()
+            }
+            Target::Client(_) | Target::Hosted(_) | Target::Refused(_) => None,
+        };
+        let name = self.unused(model_name(namespace, name));
+        self.names.insert(key, name.clone());
+        self.targets.insert(name.clone(), target);
+        self.offered.push(OfferedTool { name, description, parameters, strict, grammar: None });
+    }
+
+    /// The name, or the name with a number where another tool has it already.
+    fn unused(&self, name: String) -> String {
+        if !self.targets.contains_key(&name) {
+            return name;
+        }
+        let stem: String = name.chars().take(60).collect();
+        // One of these is free: there are fewer tools than numbers.
+        (2..=self.targets.len() + 2)
+            .map(|n| format!("{stem}_{n}"))
+            .find(|name| !self.targets.contains_key(name))
+            .unwrap_or(name)
+    }
+
+    fn choose(&mut self, choice: &ToolChoice) -> Result<(), (String, String)> {
+        let unknown = |what: &str| {
+            (
+                "tool_choice".to_owned(),
+                format!(
+                    "Tool choice {what} not found in `tools`. Name a tool that the request offers."
+                ),
+            )
+        };
+        self.choice = match choice {
+            ToolChoice::Mode(mode) => mode_of(*mode),
+            ToolChoice::Rule(ChoiceRule::Function { name, namespace }) => {
+                let key = (namespace.clone(), name.clone());
+                let named = self.names.get(&key).or_else(|| self.in_any_namespace(name));
+                FirstChoice::Named(named.ok_or_else(|| unknown(&format!("`{name}`")))?.clone())
+            }
+            ToolChoice::Rule(ChoiceRule::Custom { name }) => {
+                let named = self.names.get(&(None, name.clone()));
+                FirstChoice::Named(named.ok_or_else(|| unknown(&format!("`{name}`")))?.clone())
+            }
+            ToolChoice::Rule(ChoiceRule::AllowedTools { mode, tools }) => {
+                let mut allowed = HashSet::new();
+                for tool in tools {
+                    let name = tool.name.as_deref().unwrap_or(&tool.kind);
+                    let label = tool.extra.get("server_label").and_then(|label| label.as_str());
+                    let named = self
+                        .names
+                        .get(&(label.map(str::to_owned), name.to_owned()))
+                        .or_else(|| self.in_any_namespace(name))
+                        .or_else(|| self.of_kind(name));
+                    allowed.insert(named.ok_or_else(|| unknown(&format!("`{name}`")))?.clone());
+                }
+                self.allow_only(&allowed);
+                mode_of(*mode)
+            }
+            ToolChoice::Hosted(raw) => {
+                let kind = raw
+                    .to::<crate::protocol::json::TypeOnly>()
+                    .map(|only| only.kind)
+                    .unwrap_or_default();
+                let named = self.of_kind(&kind);
+                FirstChoice::Named(named.ok_or_else(|| unknown(&format!("`{kind}`")))?.clone())
+            }
+        };
+        if self.choice == FirstChoice::Required && self.offered.is_empty() {
+            return Err((
+                "tool_choice".to_owned(),
+                "`tool_choice` is `required`, but `tools` offers none.".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn in_any_namespace(&self, name: &str) -> Option<&String> {
+        self.names.iter().find(|((_, known), _)| known == name).map(|(_, model)| model)
+    }
+
+    /// The name for the model of a tool that is chosen by its type.
+    fn of_kind(&self, kind: &str) -> Option<&String> {
+        let kind = match kind {
+            "local_shell" => Target::Client(ClientKind::LocalShell),
+            "shell" => Target::Client(ClientKind::Shell),
+            "apply_patch" => Target::Client(ClientKind::ApplyPatch),
+            "tool_search" => Target::Client(ClientKind::ToolSearch),
+            kind if kind.starts_with("computer") => Target::Client(ClientKind::Computer),
+            "antiphon:clock" => return self.in_any_namespace("get_current_time"),
+            _ => return None,
+        };
+        self.targets.iter().find(|(_, target)| **target == kind).map(|(name, _)| name)
+    }
+
+    /// Hides all other tools, and refuses their calls should the model make them all the same.
+    fn allow_only(&mut self, allowed: &HashSet<String>) {
+        self.offered.retain(|tool| allowed.contains(&tool.name));
+        let there_is = self.what_there_is();
+        for (name, target) in &mut self.targets {
+            if !allowed.contains(name) {
+                *target =
+                    Target::Refused(format!("The tool `{name}` may not be called now. {there_is}"));
+            }
+        }
+    }
+}
+
+impl ClientKind {
+    /// The tool's name for the model.
+    pub const fn model_name(self) -> &'static str {
+        match self {
+            Self::LocalShell => "local_shell",
+            Self::Shell => "shell",
+            Self::ApplyPatch => "apply_patch",
+            Self::Computer => "computer",
+            Self::ToolSearch => "tool_search",
+        }
+    }
+}
+
+fn mode_of(mode: ToolMode) -> FirstChoice {
+    match mode {
+        ToolMode::None => FirstChoice::None,
+        ToolMode::Auto => FirstChoice::Auto,
+        ToolMode::Required => FirstChoice::Required,
+    }
+}
+
+/// A tool's name for a model: what backends allow is 64 of `[a-zA-Z0-9_-]`. A longer one keeps its beginning and gets a digest.
+fn model_name(namespace: Option<&str>, name: &str) -> String {
+    let mut whole = String::new();
+    if let Some(namespace) = namespace {
+        whole.push_str(namespace);
+        if !namespace.ends_with("__") {
+            whole.push_str("__");
+        }
+    }
+    whole.push_str(name);
+    let clean: String = whole
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
+        .collect();
+    if clean.len() <= 64 {
+        return clean;
+    }
+    // FNV-1a: stable over versions and machines, so that a history keeps its names.
+    let digest = whole
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("{}_{digest:08x}", &clean[..55])
+}
+
+/// The schema, made one that every backend takes: `{"type":"object","properties":…}`.
+fn object_schema(parameters: Option<&Raw>) -> Raw {
+    let Some(parameters) = parameters else {
+        return schema(r#"{"type":"object","properties":{}}"#);
+    };
+    match parameters.to::<serde_json::Map<String, serde_json::Value>>() {
+        Ok(fields) if fields.contains_key("properties") && fields.contains_key("type") => {
+            parameters.clone()
+        }
+        Ok(mut fields) => {
+            fields.entry("type").or_insert_with(|| "object".into());
+            if fields.get("type").and_then(|kind| kind.as_str()) == Some("object") {
+                fields.entry("properties").or_insert_with(|| serde_json::json!({}));
+            }
+            Raw::of(&fields)
+        }
+        Err(_) => schema(r#"{"type":"object","properties":{}}"#),
+    }
+}
+
+fn schema(json: &str) -> Raw {
+    Raw::parse(json).unwrap_or_else(|_| Raw::null())
+}
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;
