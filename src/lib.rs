@@ -6,4 +6,5 @@
 
 pub mod clock;
 pub mod protocol;
+pub mod store;
 pub mod tasks;
