@@ -8,6 +8,7 @@ pub mod clock;
 pub mod model;
 pub mod protocol;
 pub mod seal;
+pub mod store;
 pub mod tasks;
 pub mod text;
 pub mod turn;
