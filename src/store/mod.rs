@@ -7,8 +7,21 @@
 //! - Queries are checked when compiled (`scripts/sqlx-prepare` refreshes `.sqlx`), name the tenant, and never hold a rule of the product.
 //! - Absence is an `Option` or a `bool`; races are settled by named constraints and come back as [`StoreError::Conflict`].
 
+pub mod conversations;
 pub mod error;
+pub mod idempotency;
+pub mod items;
 pub mod keys;
 pub mod pool;
+pub mod responses;
 
 pub use error::StoreError;
+
+/// Through whose eyes a query looks: what is not theirs is absent.
+#[derive(Clone, Copy, Debug)]
+pub struct Viewer<'a> {
+    /// The tenant.
+    pub tenant_id: &'a str,
+    /// Only what this user owns; `None` when the tenant shares everything.
+    pub only_owner: Option<&'a str>,
+}
