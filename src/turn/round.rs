@@ -165,7 +165,7 @@ impl Turn {
 
     /// Closes everything that the Round left open. Only the last item takes the status: what was followed by another was whole.
     pub(super) fn close_round(&mut self, status: ItemStatus) {
-        if let Some(think) = self.round.think.take() {
+        if let Some(mut think) = self.round.think.take() {
             let mut segments = Vec::new();
             think.finish(|segment| segments.push(own(segment)));
             self.hear_segments(segments, Vec::new());
