@@ -5,5 +5,6 @@
 //! Read in this order: [`protocol`] (the words), then the rest along a request's way (see the folders' own heads).
 
 pub mod clock;
+pub mod config;
 pub mod protocol;
 pub mod tasks;
