@@ -8,3 +8,4 @@ pub mod clock;
 pub mod config;
 pub mod protocol;
 pub mod tasks;
+pub mod telemetry;
