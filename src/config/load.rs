@@ -35,7 +35,7 @@ pub struct Loaded {
     pub file: Option<PathBuf>,
     /// The keys that variables and options have set, in the order in which they were applied.
     pub set: Vec<(String, Origin)>,
-    /// All that was set, as a table. It holds what was written, secrets too: print it only through [`super::effective`].
+    /// All that was set, as a table. It holds what was written, secrets too: print it only through [`effective()`](super::effective()).
     pub(super) table: Table,
 }
 
