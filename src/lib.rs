@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod engine;
 pub mod model;
 pub mod net;
 pub mod protocol;
@@ -15,4 +16,5 @@ pub mod store;
 pub mod tasks;
 pub mod telemetry;
 pub mod text;
+pub mod tools;
 pub mod turn;

@@ -12,7 +12,7 @@ use futures::{future::BoxFuture, stream::BoxStream};
 pub use ask::{Ask, AskTool, Choice};
 pub use error::{ModelError, ModelErrorKind};
 
-use crate::turn::Delta;
+use crate::{text::think::ThinkMode, turn::Delta};
 
 /// What a model says, a batch for each piece that came from the wire. It ends after the Round's last piece; an error is its last entry.
 pub type Deltas = BoxStream<'static, Result<Vec<Delta>, ModelError>>;
@@ -21,4 +21,14 @@ pub type Deltas = BoxStream<'static, Result<Vec<Delta>, ModelError>>;
 pub trait Model: Send + Sync {
     /// Asks. Resolves once the backend has accepted (its headers are there), having retried whatever may be retried before that.
     fn ask<'a>(&'a self, ask: &'a Ask<'a>) -> BoxFuture<'a, Result<Deltas, ModelError>>;
+
+    /// What one must know of a model before a Response of it begins.
+    fn facts(&self, model: &str) -> Facts;
+}
+
+/// What one must know of a model before a Response of it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Whether thinking stands in its text, in tags.
+    pub think: ThinkMode,
 }

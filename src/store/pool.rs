@@ -35,7 +35,7 @@ impl Default for PoolSettings {
         Self {
             max_connections: 20,
             acquire_timeout: Duration::from_secs(5),
-            patience: Duration::from_secs(60),
+            patience: Duration::from_mins(1),
             application_name: "antiphon".to_owned(),
         }
     }

@@ -25,12 +25,14 @@ pub struct NewResponse<'a> {
     pub response: &'a Response,
     /// The items of its request.
     pub input: &'a [SharedItem],
+    /// Whether its items become part of its conversation.
+    pub in_conversation: bool,
 }
 
 /// Writes a Response and its items: one statement, so all or nothing. A parent that is gone is a conflict with [`PREVIOUS_KEY`].
 #[tracing::instrument(name = "db.responses.insert", skip_all)]
 pub async fn insert(db: impl PgExecutor<'_>, new: &NewResponse<'_>) -> Result<(), StoreError> {
-    let NewResponse { tenant_id, owner, response, input } = new;
+    let NewResponse { tenant_id, owner, response, input, in_conversation } = new;
     let settings = &response.settings;
     let conversation_id = settings.conversation.as_ref().map(|conversation| &*conversation.id);
     let items = NewItems::of(input, &response.output);
@@ -40,7 +42,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewResponse<'_>) -> Result<()
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
            )
            insert into items (tenant_id, response_id, conversation_id, id, output, item, data)
-           select $2, $1, $5, id, output, item, data
+           select $2, $1, $17, id, output, item, data
            from unnest($13::text[], $14::bool[], $15::json[], $16::json[]) with ordinality as new (id, output, item, data, place)
            order by place"#,
         response.id,
@@ -59,6 +61,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewResponse<'_>) -> Result<()
         &items.outputs,
         &items.items as &[Json<&SharedItem>],
         &items.data as &[Option<Json<&Raw>>],
+        conversation_id.filter(|_| *in_conversation),
     )
     .execute(db)
     .await?;

@@ -33,6 +33,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "protocol",
             "text",
+            "turn",
             "documents",
             "search",
             "web",

@@ -1,0 +1,100 @@
+//! SHELL: the loop. Prepares a Response, runs its Rounds, commits how it ended, and lets whoever listens hear the events.
+//!
+//! [`Engine::start`] → [`Run`], a stream of event batches. Draining it is the JSON answer, reading it the SSE or WebSocket answer: one path.
+//!
+//! **Invariant:** decides nothing about the product: what comes next is the [`Turn`](crate::turn::Turn)'s to say.
+//! **Invariant:** the terminal event leaves after its state is committed. Dropping a [`Run`] cancels everything in it.
+
+pub mod idempotency;
+pub mod input;
+pub mod lease;
+pub mod prepare;
+pub mod record;
+pub mod run;
+
+use std::{sync::Arc, time::Duration};
+
+use sqlx::PgPool;
+
+use crate::{
+    clock::{Clock, Ids},
+    model::Model,
+    protocol::Principal,
+    seal::Sealer,
+    store::Viewer,
+    tasks::Tasks,
+    telemetry::Metrics,
+    tools::{Registry, runner::Limits},
+};
+
+pub use prepare::{Asked, Remembered};
+pub use run::Run;
+
+/// Makes Responses.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Parts>,
+}
+
+/// What an engine is made of.
+pub struct Parts {
+    /// The database.
+    pub pool: PgPool,
+    /// Time.
+    pub clock: Clock,
+    /// Ids.
+    pub ids: Ids,
+    /// What runs beside requests.
+    pub tasks: Tasks,
+    /// Seals what clients carry for us.
+    pub sealer: Arc<Sealer>,
+    /// The models.
+    pub model: Arc<dyn Model>,
+    /// The tools of ours.
+    pub tools: Registry,
+    /// The counters.
+    pub metrics: Metrics,
+    /// The rules of this server.
+    pub rules: EngineRules,
+}
+
+/// The rules of a server that every Response follows.
+#[derive(Clone, Debug)]
+pub struct EngineRules {
+    /// The model of requests that name none.
+    pub default_model: Option<String>,
+    /// How often a model may be asked for one Response.
+    pub max_rounds: u32,
+    /// How long a Response may take.
+    pub total: Duration,
+    /// Whether a call without output is let through, as not executed.
+    pub repair_history: bool,
+    /// Whether reasoning events have the names of Open Responses.
+    pub open_responses: bool,
+    /// Whether everyone of a tenant sees everything of it.
+    pub share_in_tenant: bool,
+    /// How tools are run.
+    pub tool_limits: Limits,
+}
+
+impl Engine {
+    /// An engine of these parts.
+    pub fn new(parts: Parts) -> Self {
+        Self { inner: Arc::new(parts) }
+    }
+
+    /// Its parts.
+    pub fn parts(&self) -> &Parts {
+        &self.inner
+    }
+}
+
+impl EngineRules {
+    /// Through whose eyes a Principal's queries look.
+    pub fn viewer<'a>(&self, principal: &'a Principal) -> Viewer<'a> {
+        Viewer {
+            tenant_id: &principal.tenant_id,
+            only_owner: (!self.share_in_tenant).then_some(&*principal.user_id),
+        }
+    }
+}

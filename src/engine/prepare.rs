@@ -1,0 +1,265 @@
+//! From a request to a Turn that may begin: history, tools, what takes effect. Everything that can be refused is refused here.
+
+use std::sync::Arc;
+
+use crate::{
+    protocol::{
+        ApiError, CreateResponse, Include, Principal, Raw, Settings, SharedItem,
+        item::Item,
+        response::{ConversationRef, Truncation},
+    },
+    seal::Purpose,
+    store, tools,
+    turn::{Catalog, Rules, Sealing, Turn, history},
+};
+
+use super::{
+    Engine, Run,
+    idempotency::Key,
+    lease::{Lease, absent},
+    run::Work,
+};
+
+/// A request, and who asks.
+#[derive(Debug)]
+pub struct Asked {
+    /// The request.
+    pub request: CreateResponse,
+    /// Who asks.
+    pub principal: Principal,
+    /// The key by which the same request runs once.
+    pub idempotency: Option<Key>,
+    /// What this connection remembers of a Response that is not stored.
+    pub remembered: Option<Remembered>,
+}
+
+/// A Response that only a connection remembers, with its whole history.
+#[derive(Clone, Debug)]
+pub struct Remembered {
+    /// Its id.
+    pub response_id: String,
+    /// The items of its chain, its own output last.
+    pub items: Vec<SharedItem>,
+}
+
+/// What became of a request.
+pub enum Started {
+    /// It runs.
+    Run(Box<Run>),
+    /// The same request has run before; this is its Response.
+    Replayed(Raw),
+}
+
+impl Engine {
+    /// Prepares a Response and gives its run, which does nothing until it is polled.
+    pub async fn start(&self, asked: Asked) -> Result<Started, ApiError> {
+        let parts = self.parts();
+        let response_id = parts.ids.mint("resp");
+        let Asked { request, principal, idempotency, remembered } = asked;
+        refuse_later(&request)?;
+        if let Some(key) = &idempotency
+            && let Some(body) = key.claim(self, &principal, &response_id).await?
+        {
+            return Ok(Started::Replayed(body));
+        }
+        let prepared = self.prepare(request, &principal, remembered, &response_id).await;
+        match prepared {
+            Ok(mut work) => {
+                work.idempotency = idempotency;
+                work.principal = principal;
+                Ok(Started::Run(Box::new(Run::new(self.clone(), work))))
+            }
+            Err(error) => {
+                if let Some(key) = idempotency {
+                    key.release(self, &principal, &response_id).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn prepare(
+        &self,
+        request: CreateResponse,
+        principal: &Principal,
+        remembered: Option<Remembered>,
+        response_id: &str,
+    ) -> Result<Work, ApiError> {
+        let parts = self.parts();
+        let rules = &parts.rules;
+        let model = self.model_of(&request)?;
+        for field in &request.unknown {
+            tracing::info!(%field, "unknown request field is not used");
+        }
+        let hosted = parts.tools.hosted(&request.tools)?;
+        let catalog = Catalog::new(&request.tools, &request.tool_choice, hosted)
+            .map_err(|(param, why)| ApiError::invalid(param, why))?;
+
+        let mut request = request;
+        let input = std::mem::take(&mut request.input);
+        let input = self.complete_input(principal, input, "input").await?;
+        let lease = match &request.conversation {
+            Some(id) => Some(Lease::take(self, principal, id, response_id).await?),
+            None => None,
+        };
+        let before = self.history(&request, principal, remembered).await?;
+        let used_call_ids =
+            history::check(before.iter().chain(&input).map(|item| &**item), rules.repair_history)?;
+
+        let facts = parts.model.facts(&model);
+        let sealed = request.include.contains(&Include::ReasoningEncryptedContent);
+        let turn_rules = Rules {
+            open_responses: rules.open_responses,
+            think: facts.think,
+            logprobs: request.include.contains(&Include::OutputTextLogprobs),
+            seal: sealed.then(|| self.sealing(principal)),
+            max_rounds: rules.max_rounds,
+            used_call_ids,
+        };
+        let settings = Arc::new(settings(&request, &model));
+        let turn =
+            Turn::begin(response_id, parts.clock.unix(), settings, Arc::new(catalog), turn_rules);
+        Ok(Work {
+            turn,
+            model,
+            request,
+            history: before,
+            input,
+            lease,
+            principal: principal.clone(),
+            idempotency: None,
+            context: tools::Context {
+                principal: principal.clone(),
+                response_id: response_id.to_owned(),
+            },
+        })
+    }
+
+    /// The model that a request asks.
+    fn model_of(&self, request: &CreateResponse) -> Result<String, ApiError> {
+        request.model.clone().or_else(|| self.parts().rules.default_model.clone()).ok_or_else(|| {
+            ApiError::invalid(
+                "model",
+                "Missing required parameter: `model`. `GET /v1/models` lists the models of this server.",
+            )
+            .code("missing_required_parameter")
+        })
+    }
+
+    /// The items before the request's own.
+    async fn history(
+        &self,
+        request: &CreateResponse,
+        principal: &Principal,
+        remembered: Option<Remembered>,
+    ) -> Result<Vec<SharedItem>, ApiError> {
+        let parts = self.parts();
+        if let Some(id) = &request.previous_response_id {
+            if let Some(remembered) = remembered
+                && remembered.response_id == *id
+            {
+                return Ok(remembered.items);
+            }
+            let viewer = parts.rules.viewer(principal);
+            let chain = store::responses::chain(&parts.pool, viewer, id).await?;
+            return chain.ok_or_else(|| previous_absent(id));
+        }
+        if let Some(id) = &request.conversation {
+            let viewer = parts.rules.viewer(principal);
+            if store::conversations::find(&parts.pool, viewer, id).await?.is_none() {
+                return Err(absent(id));
+            }
+            return Ok(store::items::history(&parts.pool, id, &principal.tenant_id).await?);
+        }
+        Ok(Vec::new())
+    }
+
+    fn sealing(&self, principal: &Principal) -> Sealing {
+        let sealer = Arc::clone(&self.parts().sealer);
+        let tenant_id = principal.tenant_id.clone();
+        Arc::new(move |text| {
+            sealer.seal(Purpose::Reasoning, &tenant_id, text.as_bytes()).unwrap_or_default()
+        })
+    }
+
+    /// How many tokens a request would put before the model is counted over these items: the chain's or conversation's, then its own.
+    pub async fn items_of(
+        &self,
+        mut request: CreateResponse,
+        principal: &Principal,
+    ) -> Result<Vec<SharedItem>, ApiError> {
+        let input = std::mem::take(&mut request.input);
+        let mut items = self.history(&request, principal, None).await?;
+        items.extend(self.complete_input(principal, input, "input").await?);
+        Ok(items)
+    }
+}
+
+/// No such Response to go on from, or not theirs.
+pub(super) fn previous_absent(id: &str) -> ApiError {
+    ApiError::invalid(
+        "previous_response_id",
+        format!("Previous response with id '{id}' not found."),
+    )
+    .code("previous_response_not_found")
+}
+
+/// Known things that change the answer and that this version cannot do: never ignored in silence.
+fn refuse_later(request: &CreateResponse) -> Result<(), ApiError> {
+    let refusal =
+        |param: &str, what: &str| Err(ApiError::invalid(param, what).code("unsupported_parameter"));
+    if request.background {
+        return refusal(
+            "background",
+            "Background responses are not supported by this version. Leave `background` out and read the stream.",
+        );
+    }
+    if request.context_management.is_some() {
+        return refusal(
+            "context_management",
+            "Compaction is not supported by this version. Leave `context_management` out.",
+        );
+    }
+    if request.truncation == Truncation::Auto {
+        return refusal(
+            "truncation",
+            "`truncation: \"auto\"` is not supported by this version. Use `disabled`, and shorten the input yourself when it does not fit.",
+        );
+    }
+    Ok(())
+}
+
+/// What a request asked for, with the defaults that take effect.
+fn settings(request: &CreateResponse, model: &str) -> Settings {
+    Settings {
+        model: model.to_owned(),
+        previous_response_id: request.previous_response_id.clone(),
+        conversation: request.conversation.clone().map(|id| ConversationRef { id }),
+        instructions: request.instructions.clone(),
+        tools: request.tools.clone(),
+        tool_choice: request.tool_choice.clone(),
+        parallel_tool_calls: request.parallel_tool_calls.unwrap_or(true),
+        max_tool_calls: request.max_tool_calls,
+        max_output_tokens: request.max_output_tokens,
+        text: request.text.clone(),
+        reasoning: request.reasoning.clone(),
+        truncation: request.truncation,
+        temperature: request.temperature.unwrap_or(1.0),
+        top_p: request.top_p.unwrap_or(1.0),
+        presence_penalty: request.presence_penalty.unwrap_or(0.0),
+        frequency_penalty: request.frequency_penalty.unwrap_or(0.0),
+        top_logprobs: request.top_logprobs.unwrap_or(0),
+        store: request.store,
+        background: request.background,
+        service_tier: "default".to_owned(),
+        metadata: request.metadata.clone(),
+        safety_identifier: request.safety_identifier.clone(),
+        prompt_cache_key: request.prompt_cache_key.clone(),
+        user: request.user.clone(),
+    }
+}
+
+/// The items without their sharing, for who only reads.
+pub(super) fn plain(items: &[SharedItem]) -> impl Iterator<Item = &Item> + Clone {
+    items.iter().map(|item| &**item)
+}

@@ -1,0 +1,287 @@
+//! One Response running. A [`Run`] is polled by whoever reads it; nothing runs on when it is dropped.
+
+use std::{
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::Arc,
+    task::{Context as TaskContext, Poll},
+};
+
+use futures::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture};
+use tokio::sync::mpsc;
+
+use crate::{
+    model::{Ask, Choice, Deltas, ModelError},
+    protocol::{
+        ApiError, CreateResponse, ErrorKind, Event, Include, Item, Numbered, Principal, Response,
+        SharedItem, Status,
+    },
+    telemetry::TokenKind,
+    tools::{self, runner},
+    turn::{Next, Turn, catalog::FirstChoice, render::render},
+};
+
+use super::{Engine, Remembered, idempotency::Key, lease::Lease, prepare::plain};
+
+/// How many batches may wait for a reader who is slow.
+const WAITING: usize = 32;
+
+/// One Response running: a stream of event batches. The last batch holds the terminal event.
+pub struct Run {
+    events: mpsc::Receiver<Vec<Numbered>>,
+    work: Option<BoxFuture<'static, Outcome>>,
+    outcome: Option<Outcome>,
+}
+
+/// How a run ended.
+struct Outcome {
+    response: Arc<Response>,
+    /// Why it failed, when it failed before its first Round had ended: a JSON client is told by the HTTP status.
+    early_failure: Option<ApiError>,
+    items: Vec<SharedItem>,
+}
+
+/// What a run works with.
+pub(super) struct Work {
+    pub(super) turn: Turn,
+    pub(super) model: String,
+    pub(super) request: CreateResponse,
+    pub(super) history: Vec<SharedItem>,
+    pub(super) input: Vec<SharedItem>,
+    pub(super) lease: Option<Lease>,
+    pub(super) principal: Principal,
+    pub(super) idempotency: Option<Key>,
+    pub(super) context: tools::Context,
+}
+
+/// Why the Rounds came to an end before the Turn was finished.
+enum Stop {
+    /// The Response fails.
+    Failed(ApiError),
+    /// Nobody listens any more.
+    Deserted,
+}
+
+impl From<ModelError> for Stop {
+    fn from(error: ModelError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Run {
+    pub(super) fn new(engine: Engine, work: Work) -> Self {
+        let (heard, events) = mpsc::channel(WAITING);
+        let work = Some(engine.respond(work, heard).boxed());
+        Self { events, work, outcome: None }
+    }
+
+    /// Runs to the end and gives the Response; the error of a run that failed before its first Round had ended.
+    pub async fn drain(mut self) -> Result<Arc<Response>, ApiError> {
+        while self.next().await.is_some() {}
+        match self.outcome {
+            Some(Outcome { early_failure: Some(error), .. }) => Err(error),
+            Some(Outcome { response, .. }) => Ok(response),
+            None => Err(ApiError::server()),
+        }
+    }
+
+    /// Why the run failed, once it has ended before its first Round was over.
+    pub fn early_failure(&self) -> Option<&ApiError> {
+        self.outcome.as_ref()?.early_failure.as_ref()
+    }
+
+    /// The Response with its whole history, once it has ended well.
+    pub fn remember(&self) -> Option<Remembered> {
+        let Outcome { response, items, .. } = self.outcome.as_ref()?;
+        (response.status != Status::Failed).then(|| Remembered {
+            response_id: response.id.clone(),
+            items: items.iter().chain(&response.output).cloned().collect(),
+        })
+    }
+}
+
+impl Stream for Run {
+    type Item = Vec<Numbered>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(Some(batch)) = self.events.poll_recv(cx) {
+            return Poll::Ready(Some(batch));
+        }
+        let Some(work) = self.work.as_mut() else { return Poll::Ready(None) };
+        if let Poll::Ready(outcome) = work.poll_unpin(cx) {
+            self.outcome = Some(outcome);
+            self.work = None;
+        }
+        match self.events.poll_recv(cx) {
+            Poll::Ready(Some(batch)) => Poll::Ready(Some(batch)),
+            _ if self.work.is_none() => Poll::Ready(None),
+            _ => Poll::Pending,
+        }
+    }
+}
+
+impl Engine {
+    /// Writes one Response, whatever happens.
+    async fn respond(self, mut work: Work, heard: mpsc::Sender<Vec<Numbered>>) -> Outcome {
+        let mut rounds = 0;
+        let stop = self.parts().tasks.stopping();
+        let limit = self.parts().rules.total;
+        let ended = tokio::select! {
+            biased;
+            ended = tokio::time::timeout(
+                limit,
+                AssertUnwindSafe(self.rounds(&mut work, &heard, &mut rounds)).catch_unwind(),
+            ) => ended,
+            () = stop.cancelled() => Ok(Ok(Err(Stop::Failed(stopping())))),
+        };
+        let failure = match ended {
+            Ok(Ok(Ok(()))) => None,
+            Ok(Ok(Err(Stop::Deserted))) => Some(ApiError::server()),
+            Ok(Ok(Err(Stop::Failed(error)))) => Some(error),
+            Ok(Err(_panic)) => {
+                tracing::error!(response = %work.context.response_id, "a run panicked");
+                Some(ApiError::server())
+            }
+            Err(_elapsed) => Some(too_long(limit)),
+        };
+        if let Some(error) = &failure {
+            work.turn.fail(error);
+        }
+        self.end(work, heard, failure.filter(|_| rounds == 0)).await
+    }
+
+    /// Commits the Response, then lets its terminal event leave.
+    async fn end(
+        &self,
+        mut work: Work,
+        heard: mpsc::Sender<Vec<Numbered>>,
+        mut early_failure: Option<ApiError>,
+    ) -> Outcome {
+        let parts = self.parts();
+        let mut response = work.turn.conclude(parts.clock.unix());
+        if let Err(error) = self.commit(&work, &response).await {
+            tracing::warn!(response = %response.id, %error, "a response could not be stored");
+            if response.status != Status::Failed {
+                work.turn.fail(&error);
+                response = work.turn.conclude(parts.clock.unix());
+                early_failure = Some(error);
+            }
+        }
+        parts.metrics.response(response.status.word());
+        if let Some(usage) = &response.usage {
+            parts.metrics.tokens(&work.model, TokenKind::Input, usage.input_tokens);
+            parts.metrics.tokens(&work.model, TokenKind::Output, usage.output_tokens);
+        }
+        work.turn.terminal(Arc::clone(&response));
+        // A reader that is gone has dropped this future already; one that is full will read.
+        let _ = heard.send(work.turn.take_events()).await;
+        let mut items = work.history;
+        items.append(&mut work.input);
+        drop(work.lease);
+        Outcome { response, early_failure, items }
+    }
+
+    /// Rounds and tools, until the Turn is finished.
+    async fn rounds(
+        &self,
+        work: &mut Work,
+        heard: &mpsc::Sender<Vec<Numbered>>,
+        rounds: &mut u32,
+    ) -> Result<(), Stop> {
+        send(heard, &mut work.turn).await?;
+        loop {
+            let mut deltas = self.ask(work).await?;
+            while let Some(batch) = deltas.next().await {
+                for delta in batch? {
+                    work.turn.feed(delta);
+                }
+                send(heard, &mut work.turn).await?;
+            }
+            drop(deltas);
+            let mut next = work.turn.end_round();
+            *rounds += 1;
+            send(heard, &mut work.turn).await?;
+            if let Next::RunTools(calls) = next {
+                let parts = self.parts();
+                let outcomes =
+                    runner::run(&parts.tools, &calls, &work.context, parts.rules.tool_limits).await;
+                next = work.turn.answer(outcomes);
+                send(heard, &mut work.turn).await?;
+            }
+            if next == Next::Finish {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Asks the model for the next Round.
+    async fn ask(&self, work: &Work) -> Result<Deltas, Stop> {
+        let Work { turn, model, request, history, input, .. } = work;
+        let plan = turn.plan();
+        let own = turn.items().map(|item| &**item);
+        let items: Vec<&Item> = plain(history).chain(plain(input)).chain(own).collect();
+        let ask = Ask {
+            model,
+            messages: render(
+                request.instructions.as_deref(),
+                items.iter().copied(),
+                turn.catalog(),
+            ),
+            tools: if plan.tools { turn.catalog().offered() } else { &[] },
+            choice: match &plan.choice {
+                FirstChoice::None => Choice::None,
+                FirstChoice::Auto => Choice::Auto,
+                FirstChoice::Required => Choice::Required,
+                FirstChoice::Named(name) => Choice::Named(name),
+            },
+            parallel_calls: request.parallel_tool_calls,
+            max_output_tokens: plan.max_output_tokens,
+            temperature: request.temperature,
+            top_p: request.top_p,
+            presence_penalty: request.presence_penalty,
+            frequency_penalty: request.frequency_penalty,
+            logprobs: request
+                .include
+                .contains(&Include::OutputTextLogprobs)
+                .then(|| request.top_logprobs.unwrap_or(0)),
+            format: &request.text.format,
+            verbosity: request.text.verbosity,
+            effort: request.reasoning.as_ref().and_then(|reasoning| reasoning.effort),
+            prompt_cache_key: request.prompt_cache_key.as_deref(),
+            safety_identifier: request.safety_identifier.as_deref(),
+            traceparent: None,
+        };
+        self.parts().metrics.round(model);
+        Ok(self.parts().model.ask(&ask).await?)
+    }
+}
+
+/// Lets the reader hear what has happened; waits while it is full.
+async fn send(heard: &mpsc::Sender<Vec<Numbered>>, turn: &mut Turn) -> Result<(), Stop> {
+    let events = turn.take_events();
+    if events.is_empty() {
+        return Ok(());
+    }
+    heard.send(events).await.map_err(|_| Stop::Deserted)
+}
+
+fn stopping() -> ApiError {
+    ApiError::new(
+        ErrorKind::Unavailable,
+        "The server was stopped while it worked on this. Please ask again.",
+    )
+    .code("server_error")
+}
+
+fn too_long(limit: std::time::Duration) -> ApiError {
+    ApiError::new(
+        ErrorKind::Timeout,
+        format!("The response took longer than {} seconds and was stopped.", limit.as_secs()),
+    )
+    .code("server_error")
+}
+
+/// Whether a batch of events ends the Response.
+pub fn ends(batch: &[Numbered]) -> bool {
+    batch.last().is_some_and(|last| Event::terminal(&last.event).is_some())
+}
