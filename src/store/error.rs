@@ -25,22 +25,26 @@ impl StoreError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        match &error {
-            sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_)
-            | sqlx::Error::PoolTimedOut
-            | sqlx::Error::PoolClosed
-            | sqlx::Error::WorkerCrashed => Self::Unavailable(error),
-            sqlx::Error::Database(refusal) => {
-                let code = refusal.code().unwrap_or_default();
-                match refusal.constraint() {
-                    Some(name) if code.starts_with("23") => Self::Conflict(name.to_owned()),
-                    _ if passes(&code) => Self::Unavailable(error),
-                    _ => Self::Bug(error),
-                }
-            }
-            _ => Self::Bug(error),
+        if let sqlx::Error::Database(refusal) = &error
+            && let Some(constraint) = refusal.constraint()
+            && refusal.code().is_some_and(|code| code.starts_with("23"))
+        {
+            return Self::Conflict(constraint.to_owned());
         }
+        if is_passing(&error) { Self::Unavailable(error) } else { Self::Bug(error) }
+    }
+}
+
+/// Whether it may work later as it stands.
+pub(super) fn is_passing(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Database(refusal) => refusal.code().is_some_and(|code| passes(&code)),
+        _ => false,
     }
 }
 

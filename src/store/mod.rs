@@ -1,6 +1,7 @@
 //! SHELL: Postgres. One file per table family, functions not traits, and the private Postgres that is there when no other is named.
 //!
-//! [`pool`] connects and migrates, [`error`] says what a failure means, and the rest are the tables.
+//! [`embedded`] runs a private Postgres as a child, [`pool`] connects and migrates, [`dump`] saves and loads a whole database,
+//! [`error`] says what a failure means, and the rest are the tables.
 //!
 //! **Invariants**
 //! - Whoever makes a row makes its id and its times; the store writes what it is given.
@@ -8,6 +9,8 @@
 //! - Absence is an `Option` or a `bool`; races are settled by named constraints and come back as [`StoreError::Conflict`].
 
 pub mod conversations;
+pub mod dump;
+pub mod embedded;
 pub mod error;
 pub mod idempotency;
 pub mod items;

@@ -9,13 +9,16 @@ use sqlx::{
 };
 use tokio::time::Instant;
 
-use super::StoreError;
+use super::{StoreError, error::is_passing};
 
 /// The tables, in the order in which they came to be.
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 
 /// Between two attempts to reach a database that is not up yet.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// Prepared statements that a connection keeps: more than the store has.
+const STATEMENTS: usize = 256;
 
 /// How the pool behaves.
 #[derive(Clone, Debug)]
@@ -45,8 +48,8 @@ impl Default for PoolSettings {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The URL cannot be read.
-    #[error("database_url is not a Postgres URL (postgres://user:password@host:5432/name): {0}")]
-    Url(#[source] sqlx::Error),
+    #[error("database_url is not a Postgres URL (postgres://user:password@host:5432/name){0}")]
+    Url(String),
     /// The server answers, but not to us: wrong password, no such database, no permission.
     #[error(
         "the database at {place} refuses the connection: {cause}. Check the user, password and name in database_url."
@@ -83,10 +86,9 @@ pub enum OpenError {
 /// Opens the pool, waiting up to [`PoolSettings::patience`] for a database that does not answer yet. Says so in the log meanwhile.
 /// A refusal that waiting does not mend (password, name) ends it at once.
 pub async fn connect(url: &str, settings: &PoolSettings) -> Result<PgPool, OpenError> {
-    let options = PgConnectOptions::from_str(url)
-        .map_err(OpenError::Url)?
+    let options = options(url)?
         .application_name(&settings.application_name)
-        .statement_cache_capacity(256);
+        .statement_cache_capacity(STATEMENTS);
     let place = place(&options);
     let pool = PgPoolOptions::new()
         .max_connections(settings.max_connections)
@@ -118,6 +120,14 @@ pub async fn ping(pool: &PgPool) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// The driver itself takes any scheme and would ask any server for Postgres.
+fn options(url: &str) -> Result<PgConnectOptions, OpenError> {
+    if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(OpenError::Url(": it begins otherwise".to_owned()));
+    }
+    PgConnectOptions::from_str(url).map_err(|error| OpenError::Url(format!(": {error}")))
+}
+
 async fn wait<A, F>(place: &str, patience: Duration, mut attempt: A) -> Result<(), OpenError>
 where
     A: FnMut() -> F,
@@ -131,16 +141,9 @@ where
             Ok(Err(cause)) => cause,
             Err(_) => sqlx::Error::PoolTimedOut,
         };
-        let cause = match StoreError::from(cause) {
-            StoreError::Unavailable(cause) => cause,
-            StoreError::Bug(cause) => {
-                return Err(OpenError::Refused { place: place.to_owned(), cause });
-            }
-            StoreError::Conflict(name) => {
-                let cause = sqlx::Error::Protocol(name);
-                return Err(OpenError::Refused { place: place.to_owned(), cause });
-            }
-        };
+        if !is_passing(&cause) {
+            return Err(OpenError::Refused { place: place.to_owned(), cause });
+        }
         let waited = start.elapsed();
         if waited + RETRY_PAUSE >= patience {
             return Err(OpenError::Silent { place: place.to_owned(), waited, cause });
