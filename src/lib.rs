@@ -4,10 +4,12 @@
 //!
 //! Read in this order: [`protocol`] (the words), then the rest along a request's way (see the folders' own heads).
 
+pub mod auth;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod engine;
+pub mod http;
 pub mod model;
 pub mod net;
 pub mod protocol;

@@ -134,3 +134,12 @@ pub async fn rotate(
     }
     Ok(revoked)
 }
+
+/// Whether there is any key.
+#[tracing::instrument(name = "db.keys.any", skip_all)]
+pub async fn any(db: impl PgExecutor<'_>) -> Result<bool, StoreError> {
+    let any = sqlx::query_scalar!(r#"select exists (select from api_keys) as "any!""#)
+        .fetch_one(db)
+        .await?;
+    Ok(any)
+}

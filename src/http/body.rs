@@ -1,0 +1,79 @@
+//! A JSON body: its type, its size, its repair.
+
+use axum::{
+    body::to_bytes,
+    extract::{FromRequest, Request},
+    http::{HeaderMap, header},
+};
+
+use crate::{
+    protocol::{ApiError, ErrorKind},
+    text::repair::repair_json,
+};
+
+use super::Api;
+
+/// The text of a JSON body. Escapes that are no characters (lone surrogates, NUL) are repaired, everything else is as it came.
+pub struct JsonText(pub String);
+
+impl FromRequest<Api> for JsonText {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
+        check_type(request.headers())?;
+        let bytes = read(request, api.rules.body_limit).await?;
+        let repaired = repair_json(&bytes).into_owned();
+        String::from_utf8(repaired).map(Self).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            ApiError::new(
+                ErrorKind::InvalidRequest,
+                format!("The body is not UTF-8: the byte at {at} belongs to no character."),
+            )
+            .code("invalid_json")
+        })
+    }
+}
+
+/// Reads a body of at most `limit` bytes.
+pub async fn read(request: Request, limit: usize) -> Result<axum::body::Bytes, ApiError> {
+    to_bytes(request.into_body(), limit).await.map_err(|error| {
+        let too_large = std::error::Error::source(&error)
+            .is_some_and(|source| source.to_string().contains("length limit"));
+        if too_large {
+            ApiError::new(
+                ErrorKind::TooLarge,
+                format!("The body is larger than {} MiB (`http.body_limit_mib`).", limit >> 20),
+            )
+            .code("request_too_large")
+        } else {
+            ApiError::new(
+                ErrorKind::InvalidRequest,
+                format!("The body could not be read: {error}."),
+            )
+            .code("invalid_body")
+        }
+    })
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    if let Some(coding) = headers.get(header::CONTENT_ENCODING) {
+        // gzip and zstd have been taken off before; what is left is something else.
+        let coding = String::from_utf8_lossy(coding.as_bytes()).into_owned();
+        return Err(ApiError::new(
+            ErrorKind::UnsupportedMediaType,
+            format!("The content encoding `{coding}` is not supported; use gzip, zstd or none."),
+        )
+        .code("unsupported_media_type"));
+    }
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+    let kind = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    if essence == "application/json" || essence.ends_with("+json") {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        ErrorKind::UnsupportedMediaType,
+        format!("Unsupported content type `{essence}`. Send `Content-Type: application/json`."),
+    )
+    .code("unsupported_media_type"))
+}

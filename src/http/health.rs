@@ -1,0 +1,36 @@
+//! Whether the server lives, whether it can serve, and its counters.
+
+use axum::{
+    Json,
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde_json::json;
+
+use crate::store;
+
+use super::Api;
+
+/// `GET /healthz`: the process lives.
+pub async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// `GET /readyz`: what is there and what is missing. 503 when no request could be served.
+pub async fn ready(State(api): State<Api>) -> Response {
+    let database = match store::pool::ping(&api.engine.parts().pool).await {
+        Ok(()) => "ok",
+        Err(_) => "unreachable",
+    };
+    let ready = database == "ok";
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let report = json!({ "ready": ready, "database": database });
+    (status, Json(report)).into_response()
+}
+
+/// `GET /metrics`
+pub async fn metrics(State(api): State<Api>) -> impl IntoResponse {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], api.engine.parts().metrics.encode())
+}

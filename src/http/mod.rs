@@ -1,0 +1,119 @@
+//! SHELL: the door. One file per resource: a handler extracts, calls and renders; what it may do is decided behind it.
+//!
+//! Every refusal, also of the framework, has the one JSON envelope of [`ApiError`].
+
+pub mod body;
+pub mod door;
+pub mod error;
+pub mod health;
+pub mod page;
+pub mod query;
+pub mod responses;
+pub mod sse;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    http::{HeaderName, HeaderValue, Method, header},
+    middleware,
+    routing::{get, post},
+};
+use tower_http::{
+    cors::{AllowOrigin, CorsLayer},
+    decompression::RequestDecompressionLayer,
+};
+
+use crate::{auth::Gate, engine::Engine, protocol::ApiError};
+
+/// What handlers work with.
+#[derive(Clone)]
+pub struct Api {
+    inner: Arc<ApiParts>,
+}
+
+/// What an [`Api`] is made of.
+pub struct ApiParts {
+    /// Makes Responses.
+    pub engine: Engine,
+    /// Says who asks.
+    pub gate: Gate,
+    /// The rules of the door.
+    pub rules: DoorRules,
+}
+
+/// The rules of the door.
+#[derive(Clone, Debug)]
+pub struct DoorRules {
+    /// A stream that says nothing for so long gets a comment.
+    pub ping: Duration,
+    /// The largest body, in bytes.
+    pub body_limit: usize,
+    /// Origins whose pages may call; `*` is any.
+    pub cors: Vec<String>,
+}
+
+impl std::ops::Deref for Api {
+    type Target = ApiParts;
+
+    fn deref(&self) -> &ApiParts {
+        &self.inner
+    }
+}
+
+impl Api {
+    /// An API of these parts.
+    pub fn new(parts: ApiParts) -> Self {
+        Self { inner: Arc::new(parts) }
+    }
+}
+
+/// Everything that is served.
+pub fn router(api: &Api) -> Router {
+    let v1 = Router::new()
+        .route("/responses", post(responses::create).get(responses::list))
+        .route("/responses/{id}", get(responses::retrieve).delete(responses::delete))
+        .route("/responses/{id}/cancel", post(responses::cancel))
+        .route("/responses/{id}/input_items", get(responses::input_items));
+    Router::new()
+        .nest("/v1", v1)
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(unknown_method)
+        .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true))
+        // `body` reads up to the configured limit itself, after decompression.
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(api.clone(), door::pass))
+        .layer(cors(&api.rules.cors))
+        .with_state(api.clone())
+}
+
+async fn unknown_path(method: Method, uri: axum::http::Uri) -> ApiError {
+    ApiError::not_found(format!("Invalid URL ({method} {}).", uri.path())).code("unknown_url")
+}
+
+async fn unknown_method(method: Method, uri: axum::http::Uri) -> ApiError {
+    ApiError::new(
+        crate::protocol::ErrorKind::MethodNotAllowed,
+        format!("Not allowed to {method} on {}.", uri.path()),
+    )
+    .code("method_not_supported")
+}
+
+fn cors(origins: &[String]) -> CorsLayer {
+    let exposed = ["x-request-id", "openai-processing-ms", "retry-after"];
+    let layer = CorsLayer::new()
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_headers(tower_http::cors::AllowHeaders::mirror_request())
+        .expose_headers(exposed.map(HeaderName::from_static))
+        .max_age(Duration::from_hours(1));
+    if origins.iter().any(|origin| origin == "*") {
+        return layer.allow_origin(AllowOrigin::any());
+    }
+    let origins: Vec<HeaderValue> =
+        origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
+    layer.allow_origin(AllowOrigin::list(origins)).vary([header::ORIGIN])
+}
