@@ -24,12 +24,15 @@ def binary() -> pathlib.Path:
     """The antiphon to test: `ANTIPHON_BIN`, else the debug build in the usual target folders."""
     if named := os.environ.get("ANTIPHON_BIN"):
         return pathlib.Path(named)
-    targets = [pathlib.Path(named)] if (named := os.environ.get("CARGO_TARGET_DIR")) else []
-    targets += [cache() / "target", TESTS.parent / "target"]
-    for target in targets:
-        if (target / "debug" / "antiphon").exists():
-            return target / "debug" / "antiphon"
-    sys.exit(f"no antiphon to test: run `cargo build`, or name one in ANTIPHON_BIN (looked in {', '.join(map(str, targets))})")
+    if named := os.environ.get("CARGO_TARGET_DIR"):
+        targets = [pathlib.Path(named)]
+    else:
+        # `tests/run` builds in the cache, a plain `cargo build` in the clone: the newer one is meant.
+        targets = [cache() / "target", TESTS.parent / "target"]
+    built = [target / "debug" / "antiphon" for target in targets if (target / "debug" / "antiphon").exists()]
+    if not built:
+        sys.exit(f"no antiphon to test: run `cargo build`, or name one in ANTIPHON_BIN (looked in {', '.join(map(str, targets))})")
+    return max(built, key=lambda file: file.stat().st_mtime)
 
 
 def free_ports(count: int = 1) -> int:

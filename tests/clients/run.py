@@ -34,7 +34,7 @@ def main() -> int:
 def run(kinds: list[str], folder: pathlib.Path, base_url: str) -> int:
     node = install.node("clients")
     commands = {
-        "python": [folder / "venv" / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", HERE / "python"],
+        "python": [folder / "venv" / "bin" / "python", "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", HERE / "python"],
         "node": [node / "node", "--import", HERE / "node" / "resolve.mjs", "--test", *sorted((HERE / "node").glob("*.test.mjs"))],
         "smoke": ["bash", HERE / "smoke.sh"],
     }
