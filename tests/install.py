@@ -60,7 +60,8 @@ def install(name: str) -> pathlib.Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / f"{folder.name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if done.exists():
+        # The interpreter is a link to the system's, which may have gone since.
+        if done.exists() and (folder / "venv" / "bin" / "python").exists():
             return folder
         shutil.rmtree(folder, ignore_errors=True)
         venv = folder / "venv"
