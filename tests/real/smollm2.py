@@ -34,8 +34,8 @@ def serve(port: int) -> None:
     params.ui = False
     server = xllamacpp.Server(params)
     print(f"listening on {server.listening_address}", flush=True)
-    # The server's threads do the work; this one waits to be told to go.
-    signal.sigwait({signal.SIGTERM, signal.SIGINT})
+    # The server's threads do the work; a signal ends the process.
+    signal.pause()
 
 
 if __name__ == "__main__":
