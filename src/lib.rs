@@ -4,6 +4,7 @@
 //!
 //! Read in this order: [`protocol`] (the words), then the rest along a request's way (see the folders' own heads).
 
+pub mod app;
 pub mod auth;
 pub mod cli;
 pub mod clock;

@@ -1,6 +1,16 @@
-use std::path::PathBuf;
+use std::{io::Write, path::PathBuf};
 
 use clap::{Args, Subcommand};
+
+use crate::{
+    app::{data_dir, embedded},
+    config::{Environment, Sources},
+    store::{
+        dump::{dump, restore},
+        embedded::{Embedded, find_tools},
+    },
+    tasks::Tasks,
+};
 
 /// `antiphon db …`
 #[derive(Args, Clone, Debug)]
@@ -30,4 +40,42 @@ pub enum DbCommand {
         /// The file to read
         file: PathBuf,
     },
+}
+
+/// Saves or restores the database.
+pub(super) async fn run(
+    args: &DbArgs,
+    env: &Environment,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    let config = Sources::new(env).file(args.config.as_deref()).load()?.config;
+    let settings = embedded(&config.places, data_dir(&config)?)?;
+    match &config.database_url {
+        Some(url) => command(&args.command, url.expose(), &find_tools(&settings).await?, out).await,
+        None => {
+            let private = Embedded::start(settings, &Tasks::default()).await?;
+            let done = command(&args.command, private.url(), private.bin(), out).await;
+            private.stop().await?;
+            done
+        }
+    }
+}
+
+async fn command(
+    command: &DbCommand,
+    url: &str,
+    bin: &std::path::Path,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    match command {
+        DbCommand::Dump { file } => {
+            dump(url, bin, file).await?;
+            writeln!(out, "Saved the database into {}.", file.display())?;
+        }
+        DbCommand::Restore { file } => {
+            restore(url, bin, file).await?;
+            writeln!(out, "Restored the database from {}.", file.display())?;
+        }
+    }
+    Ok(())
 }

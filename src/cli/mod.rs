@@ -35,16 +35,19 @@ pub struct Streams<'a> {
     version,
     about = "The whole OpenAI Responses API in front of any chat model.",
     after_help = EXAMPLES,
-    arg_required_else_help = true,
     max_term_width = 100
 )]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
+  antiphon                                       find a model server on this machine and listen on 127.0.0.1:8090
+  OPENAI_BASE_URL=http://gpu:8000/v1 antiphon    use this model server
+  antiphon serve --script answers.toml           answer from a script, without any model
+  antiphon keys new --name laptop                make an API key
   antiphon config check                          see what is in force, and where it comes from
   antiphon config check --config team.toml       check a file before it is used
   ANTIPHON_HTTP__PING_SECONDS=5 antiphon config check
@@ -54,19 +57,23 @@ Every key with its default is in config/default.toml.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Serve the API; what happens when no command is given
+    Serve(ServeArgs),
     /// Look at the configuration
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Make, list and end API keys
+    Keys(KeysArgs),
+    /// List the models that the upstreams have
+    Models(ModelsArgs),
+    /// Save and restore the database
+    Db(DbArgs),
 }
 
 /// Runs what `args` (the program's name first) ask for. The exit code is 0 when all went well, 1 when it did not, and 2 when
 /// the arguments cannot be understood.
-#[expect(
-    clippy::unused_async,
-    reason = "the commands that wait for the network or the database are called from here"
-)]
 pub async fn run<I>(args: I, env: &Environment, streams: Streams<'_>) -> ExitCode
 where
     I: IntoIterator,
@@ -76,10 +83,14 @@ where
         Ok(cli) => cli,
         Err(usage) => return tell(&usage, streams),
     };
-    let done = match cli.command {
+    let done = match cli.command.unwrap_or_else(|| Command::Serve(ServeArgs::default())) {
+        Command::Serve(args) => serve::serve(&args, env, streams.out).await,
         Command::Config { command: ConfigCommand::Check(args) } => {
             check::check(&args, env, streams.out)
         }
+        Command::Keys(args) => keys::run(&args, env, streams.out).await,
+        Command::Models(args) => serve::models(&args, env, streams.out).await,
+        Command::Db(args) => db::run(&args, env, streams.out).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,8 +1,14 @@
-use std::path::PathBuf;
+use std::{io::Write, path::PathBuf};
 
+use anyhow::Context as _;
 use clap::Args;
 
-use crate::config::{ConfigError, Environment, Loaded, Sources};
+use crate::{
+    app::{self, App, Models},
+    clock::{Clock, Ids},
+    config::{Config, ConfigError, Environment, Loaded, LogFormat, Sources},
+    telemetry::{Format, Settings, Telemetry},
+};
 
 /// `antiphon serve`, and `antiphon` alone.
 #[derive(Args, Clone, Debug, Default)]
@@ -12,7 +18,7 @@ Examples:
   antiphon serve --listen 0.0.0.0:8090           listen to other machines too
   antiphon serve --config team.toml              use this file
   OPENAI_BASE_URL=http://gpu:8000/v1 antiphon    use this model server
-  antiphon serve --script answers.jsonl          answer from a script, without any model")]
+  antiphon serve --script answers.toml          answer from a script, without any model")]
 pub struct ServeArgs {
     /// Configuration file, instead of antiphon.toml in the working directory
     #[arg(long, value_name = "FILE")]
@@ -48,4 +54,67 @@ pub struct ModelsArgs {
     /// Configuration file, instead of antiphon.toml in the working directory
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+}
+
+/// Serves until it is told to stop.
+pub(super) async fn serve(
+    args: &ServeArgs,
+    env: &Environment,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    let config = args.load(env)?.config;
+    let telemetry = Telemetry::start(&telemetry(&config))?;
+    let served = run(args, &config, out).await;
+    // The exporter's last batch is sent from a thread of its own, and waited for here.
+    tokio::task::block_in_place(|| telemetry.shutdown());
+    served
+}
+
+async fn run(
+    args: &ServeArgs,
+    config: &Config,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    let stop = signal()?;
+    let models = Models::find(config, args.script.as_deref()).await?;
+    let clock = Clock::System;
+    let app = App::build(config, models, clock.clone(), Ids::Random(clock)).await?;
+    writeln!(out, "{}", app.banner())?;
+    out.flush()?;
+    app.serve(stop).await
+}
+
+/// Resolves at the first SIGINT or SIGTERM.
+fn signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
+    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => tracing::info!("stopping (SIGINT)"),
+            _ = terminate.recv() => tracing::info!("stopping (SIGTERM)"),
+        }
+    })
+}
+
+fn telemetry(config: &Config) -> Settings {
+    Settings {
+        filter: config.log.filter.clone(),
+        format: match config.log.format {
+            LogFormat::Text => Format::Text,
+            LogFormat::Json => Format::Json,
+        },
+        otlp_endpoint: config.telemetry.otlp_endpoint.as_ref().map(ToString::to_string),
+    }
+}
+
+/// Lists the models that the upstreams have.
+pub(super) async fn models(
+    args: &ModelsArgs,
+    env: &Environment,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    let config = Sources::new(env).file(args.config.as_deref()).load()?.config;
+    write!(out, "{}", app::list(&config).await?)?;
+    Ok(())
 }

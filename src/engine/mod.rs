@@ -15,6 +15,7 @@ pub mod run;
 use std::{sync::Arc, time::Duration};
 
 use sqlx::PgPool;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, Ids},
@@ -46,6 +47,8 @@ pub struct Parts {
     pub ids: Ids,
     /// What runs beside requests.
     pub tasks: Tasks,
+    /// Cancelled when what still runs is to end at once.
+    pub cut: CancellationToken,
     /// Seals what clients carry for us.
     pub sealer: Arc<Sealer>,
     /// The models.

@@ -124,7 +124,7 @@ impl Engine {
     /// Writes one Response, whatever happens.
     async fn respond(self, mut work: Work, heard: mpsc::Sender<Vec<Numbered>>) -> Outcome {
         let mut rounds = 0;
-        let stop = self.parts().tasks.stopping();
+        let cut = self.parts().cut.clone();
         let limit = self.parts().rules.total;
         let ended = tokio::select! {
             biased;
@@ -132,7 +132,7 @@ impl Engine {
                 limit,
                 AssertUnwindSafe(self.rounds(&mut work, &heard, &mut rounds)).catch_unwind(),
             ) => ended,
-            () = stop.cancelled() => Ok(Ok(Err(Stop::Failed(stopping())))),
+            () = cut.cancelled() => Ok(Ok(Err(Stop::Failed(stopping())))),
         };
         let failure = match ended {
             Ok(Ok(Ok(()))) => None,

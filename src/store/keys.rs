@@ -143,3 +143,16 @@ pub async fn any(db: impl PgExecutor<'_>) -> Result<bool, StoreError> {
         .await?;
     Ok(any)
 }
+
+/// All keys of all tenants, for the operator's command line.
+#[tracing::instrument(name = "db.keys.list_all", skip_all)]
+pub async fn list_all(db: impl PgExecutor<'_>) -> Result<Vec<KeyRow>, StoreError> {
+    let rows = sqlx::query_as!(
+        KeyRow,
+        "select id, tenant_id, user_id, groups, name, hash, prefix, delegate, created_at, expires_at, revoked_at
+         from api_keys order by tenant_id, created_at, id",
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows)
+}

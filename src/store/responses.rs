@@ -232,6 +232,39 @@ pub async fn delete(
     Ok(true)
 }
 
+/// Deletes Responses made before `oldest`, some at a time, and says how many.
+#[tracing::instrument(name = "db.responses.expire", skip_all)]
+pub async fn expire(
+    db: &PgPool,
+    oldest: OffsetDateTime,
+    now: OffsetDateTime,
+) -> Result<usize, StoreError> {
+    const AT_A_TIME: i64 = 1000;
+    let mut count = 0;
+    loop {
+        let mut transaction = db.begin().await?;
+        let ids = sqlx::query_scalar!(
+            "update responses set deleted_at = $2
+             where id in (select id from responses where created_at < $1 and deleted_at is null order by created_at limit $3
+                          for update skip locked)
+             returning id",
+            oldest,
+            now,
+            AT_A_TIME,
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        for id in &ids {
+            erase(&mut transaction, id).await?;
+        }
+        transaction.commit().await?;
+        count += ids.len();
+        if ids.is_empty() {
+            return Ok(count);
+        }
+    }
+}
+
 /// Erases a deleted Response with its deleted descendants, when no living one is among them; then its deleted ancestors, as far up as
 /// nothing else hangs on them.
 async fn erase(db: &mut PgConnection, id: &str) -> Result<(), StoreError> {
