@@ -7,5 +7,7 @@
 pub mod clock;
 pub mod model;
 pub mod protocol;
+pub mod seal;
 pub mod tasks;
+pub mod text;
 pub mod turn;

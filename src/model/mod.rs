@@ -5,6 +5,7 @@
 
 pub mod ask;
 pub mod error;
+pub mod sse;
 
 use futures::{future::BoxFuture, stream::BoxStream};
 
