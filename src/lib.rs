@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod model;
+pub mod net;
 pub mod protocol;
 pub mod seal;
 pub mod tasks;

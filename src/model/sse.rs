@@ -122,7 +122,7 @@ impl SseReader {
     }
 
     /// The stream has ended: a last frame counts although no blank line followed it.
-    pub fn finish(mut self, mut on_frame: impl FnMut(Frame<'_>)) -> Result<(), SseError> {
+    pub fn finish(&mut self, mut on_frame: impl FnMut(Frame<'_>)) -> Result<(), SseError> {
         if !self.line.is_empty() {
             self.kept_line()?;
         }

@@ -15,6 +15,7 @@ fn read_with(limit: usize, pieces: &[&[u8]]) -> (Read, Result<(), SseError>) {
     let mut end = pieces.iter().try_for_each(|piece| reader.push(piece, &mut keep));
     if end.is_ok() {
         end = reader.finish(&mut keep);
+        assert_eq!(reader.finish(|frame| panic!("{frame:?} after the end")), Ok(()));
     }
     (frames, end)
 }

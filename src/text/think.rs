@@ -91,8 +91,8 @@ impl ThinkSplitter {
         }
     }
 
-    /// The answer has ended: what was held back is no tag.
-    pub fn finish(mut self, mut on_segment: impl FnMut(Segment<'_>)) {
+    /// The answer has ended: what was held back is no tag. A second time there is nothing left.
+    pub fn finish(&mut self, mut on_segment: impl FnMut(Segment<'_>)) {
         let held = std::mem::take(&mut self.tag);
         match self.state {
             State::Start if self.mode == ThinkMode::On => {
@@ -108,6 +108,8 @@ impl ThinkSplitter {
             State::Thinking { said, .. } => self.think(&held, said, &mut on_segment),
             State::Between | State::Text => (),
         }
+        self.spaces.clear();
+        self.state = State::Text;
     }
 
     fn read(&mut self, mut rest: &str, on_segment: &mut impl FnMut(Segment<'_>)) {

@@ -21,6 +21,7 @@ fn split(mode: ThinkMode, pieces: &[&str]) -> Vec<String> {
         splitter.push(piece, &mut keep);
     }
     splitter.finish(&mut keep);
+    splitter.finish(|segment| panic!("{segment:?} after the end"));
     out
 }
 
