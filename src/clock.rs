@@ -79,6 +79,16 @@ impl Ids {
         id
     }
 
+    /// A number that spreads waits, so that those who failed together do not come again together; seeded ids count.
+    pub fn number(&self) -> u32 {
+        match self {
+            Self::Random(_) => u32::from_be_bytes(random::<4>()),
+            Self::Seeded(next) => {
+                u32::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
     /// A secret of 32 random bytes in hex; seeded ids give a predictable one.
     pub fn secret(&self) -> String {
         let bytes = match self {

@@ -106,7 +106,7 @@ impl Engine {
         let used_call_ids =
             history::check(before.iter().chain(&input).map(|item| &**item), rules.repair_history)?;
 
-        let facts = parts.model.facts(&model);
+        let facts = parts.model.facts(&model).await;
         let sealed = request.include.contains(&Include::ReasoningEncryptedContent);
         let turn_rules = Rules {
             open_responses: rules.open_responses,

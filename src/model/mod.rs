@@ -3,13 +3,24 @@
 //! **Invariant:** knows nothing of Responses, items or events: it is asked with an [`Ask`] and says [`Delta`]s.
 //! **Invariant:** what is asked is always streamed upstream; dropping the stream closes the upstream request.
 
+mod answer;
 pub mod ask;
+pub mod backend;
+mod chat;
+mod detect;
+pub mod dialect;
 pub mod error;
+mod health;
+mod intake;
 pub mod sse;
+mod terms;
+mod told;
 
 use futures::{future::BoxFuture, stream::BoxStream};
 
 pub use ask::{Ask, AskTool, Choice};
+pub use backend::{Backend, Patience, SettingError, Surroundings};
+pub use dialect::Dialect;
 pub use error::{ModelError, ModelErrorKind};
 
 use crate::{text::think::ThinkMode, turn::Delta};
@@ -23,7 +34,7 @@ pub trait Model: Send + Sync {
     fn ask<'a>(&'a self, ask: &'a Ask<'a>) -> BoxFuture<'a, Result<Deltas, ModelError>>;
 
     /// What one must know of a model before a Response of it begins.
-    fn facts(&self, model: &str) -> Facts;
+    fn facts<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Facts>;
 }
 
 /// What one must know of a model before a Response of it begins.
