@@ -17,7 +17,7 @@ use super::{
 #[derive(Debug)]
 pub(super) enum Live {
     No,
-    At(String),
+    At { url: String, pid: Pid },
 }
 
 impl Cluster {
@@ -57,7 +57,7 @@ impl Cluster {
             {
                 let url = socket::url(Path::new(folder), port);
                 if answers(&url).await {
-                    return Ok(Live::At(url));
+                    return Ok(Live::At { url, pid });
                 }
             }
             self.go_on(&mut waiting).await?;
