@@ -311,6 +311,25 @@ async fn leftovers_do_not_stop_a_start() {
 }
 
 #[tokio::test]
+async fn a_postgres_in_another_container_is_attached_to() {
+    let settings = settings_with_data().await;
+    let server = start(&settings).await;
+    let file = settings.data_dir.join("postgres/data/postmaster.pid");
+    let text = fs::read_to_string(&file).unwrap();
+    let (_, rest) = text.split_once('\n').unwrap();
+    // Seen from another container, its process id is somebody else's, or nobody's.
+    for pid in [std::process::id().to_string(), i32::MAX.to_string()] {
+        fs::write(&file, format!("{pid}\n{rest}")).unwrap();
+        let attached = start(&settings).await;
+        assert_eq!((attached.child_pid(), attached.url()), (None, server.url()));
+        assert!(futures::poll!(pin!(attached.ended())).is_pending());
+        attached.stop().await.unwrap();
+    }
+    fs::write(&file, text).unwrap();
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn its_last_words_are_in_the_error() {
     let settings = settings_with_data().await;
     let conf = settings.data_dir.join("postgres/data/postgresql.conf");
