@@ -9,12 +9,12 @@ use std::{
 };
 
 use antiphon::{
-    store::embedded::{Embedded, EmbeddedSettings},
+    store::embedded::{Durability, Embedded, EmbeddedSettings},
     tasks::Tasks,
 };
 use sqlx::{Connection, PgConnection};
 
-use crate::support::postgres::{folder, settings};
+use crate::support::postgres::{folder, settings, settings_with_data};
 
 /// Set for a copy of this test binary that is to run a private Postgres in this folder.
 const OTHER_PROCESS: &str = "ANTIPHON_TEST_OTHER_PROCESS";
@@ -64,8 +64,29 @@ async fn data_are_there_after_a_restart() {
 }
 
 #[tokio::test]
+async fn it_is_durable_private_and_out_of_reach_of_the_terminal() {
+    let settings = EmbeddedSettings { durability: Durability::Full, ..settings() };
+    let server = start(&settings).await;
+    let mut connection = PgConnection::connect(server.url()).await.unwrap();
+    let names =
+        ["fsync", "listen_addresses", "shared_buffers", "max_connections", "server_encoding"];
+    let sql = "select current_setting(name) from unnest($1::text[]) with ordinality as n (name, at) order by at";
+    let set: Vec<String> =
+        sqlx::query_scalar(sql).bind(names).fetch_all(&mut connection).await.unwrap();
+    assert_eq!(set, ["on", "", "64MB", "100", "UTF8"]);
+    connection.close().await.unwrap();
+
+    let socket = fs::metadata(settings.data_dir.join("postgres/run")).unwrap();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&socket.permissions()) & 0o777, 0o700);
+    // Ctrl-C goes to the process group of the terminal: antiphon is to drain before its database goes.
+    let pid = rustix::process::Pid::from_raw(server.child_pid().unwrap());
+    assert_eq!(rustix::process::getpgid(pid).ok(), pid);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn postgres_outlives_the_thread_that_asked_for_it() {
-    let settings = settings();
+    let settings = settings_with_data().await;
     let asking = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(start(&settings))
@@ -100,7 +121,7 @@ async fn of_many_one_starts_it_and_stops_it_last() {
 
 #[tokio::test]
 async fn dropping_it_stops_it() {
-    let server = start(&settings()).await;
+    let server = start(&settings_with_data().await).await;
     let pid = server.child_pid().unwrap();
     drop(server);
     until(|| !is_running(pid)).await;
@@ -108,7 +129,7 @@ async fn dropping_it_stops_it() {
 
 #[tokio::test]
 async fn its_unasked_end_is_reported() {
-    let server = start(&settings()).await;
+    let server = start(&settings_with_data().await).await;
     let pid = rustix::process::Pid::from_raw(server.child_pid().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let how = tokio::time::timeout(DEADLINE, server.ended()).await.unwrap();
@@ -158,12 +179,15 @@ async fn run_for_another_process() {
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn postgres_dies_with_a_killed_parent_and_starts_again() {
-    let settings = settings();
+    let settings = settings_with_data().await;
     let mut other = Other::start(&settings).await;
-    assert!(is_running(other.pid));
+    let attached = start(&settings).await;
     other.process.kill().unwrap();
     other.process.wait().unwrap();
     until(|| !is_running(other.pid)).await;
+    let how = tokio::time::timeout(DEADLINE, attached.ended()).await.unwrap();
+    assert_eq!(how, "the process that had started it ended");
+    attached.stop().await.unwrap();
 
     let server = start(&settings).await;
     assert!(server.child_pid().is_some());
@@ -172,7 +196,7 @@ async fn postgres_dies_with_a_killed_parent_and_starts_again() {
 
 #[tokio::test]
 async fn another_process_waits_for_us_to_leave() {
-    let settings = settings();
+    let settings = settings_with_data().await;
     let mut other = Other::start(&settings).await;
     let us = start(&settings).await;
     assert_eq!(us.child_pid(), None);
@@ -287,9 +311,27 @@ async fn leftovers_do_not_stop_a_start() {
 }
 
 #[tokio::test]
+async fn a_postgres_in_another_container_is_attached_to() {
+    let settings = settings_with_data().await;
+    let server = start(&settings).await;
+    let file = settings.data_dir.join("postgres/data/postmaster.pid");
+    let text = fs::read_to_string(&file).unwrap();
+    let (_, rest) = text.split_once('\n').unwrap();
+    // Seen from another container, its process id is somebody else's, or nobody's.
+    for pid in [std::process::id().to_string(), i32::MAX.to_string()] {
+        fs::write(&file, format!("{pid}\n{rest}")).unwrap();
+        let attached = start(&settings).await;
+        assert_eq!((attached.child_pid(), attached.url()), (None, server.url()));
+        assert!(futures::poll!(pin!(attached.ended())).is_pending());
+        attached.stop().await.unwrap();
+    }
+    fs::write(&file, text).unwrap();
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn its_last_words_are_in_the_error() {
-    let settings = settings();
-    start(&settings).await.stop().await.unwrap();
+    let settings = settings_with_data().await;
     let conf = settings.data_dir.join("postgres/data/postgresql.conf");
     let text = fs::read_to_string(&conf).unwrap();
     fs::write(&conf, format!("{text}\nno_such_setting = 1\n")).unwrap();

@@ -13,7 +13,7 @@ use antiphon::{
     tasks::Tasks,
 };
 
-use crate::support::postgres::{connect, database, empty_database, settings};
+use crate::support::postgres::{connect, database, empty_database, settings_with_data};
 
 fn at_once() -> PoolSettings {
     PoolSettings { patience: Duration::ZERO, ..PoolSettings::default() }
@@ -71,7 +71,7 @@ async fn a_silent_database_is_named_without_its_password() {
 
 #[tokio::test]
 async fn a_start_waits_for_the_database_and_a_query_does_not_outlast_it() {
-    let (settings, tasks) = (settings(), Tasks::default());
+    let (settings, tasks) = (settings_with_data().await, Tasks::default());
     let first = Embedded::start(settings.clone(), &tasks).await.unwrap();
     let url = first.url().to_owned();
     first.stop().await.unwrap();

@@ -12,8 +12,8 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::time::Instant;
 
 use super::{
-    Durability, EmbeddedError, EmbeddedSettings, account::Account, binaries::Binaries, make_dir,
-    process::Postmaster, socket,
+    Durability, EmbeddedError, EmbeddedSettings, account::Account, binaries::Binaries, lock::Alone,
+    make_dir, process::Postmaster, socket,
 };
 
 /// How long Postgres may take until it answers; after a crash it first replays what it had not written.
@@ -114,6 +114,7 @@ impl Cluster {
         &self,
         binaries: &Binaries,
         durability: Durability,
+        owner: Alone,
     ) -> Result<(Postmaster, String), EmbeddedError> {
         let socket =
             socket::folder(&self.home, self.runtime_dir.as_deref(), self.account.as_ref())?;
@@ -143,7 +144,7 @@ impl Cluster {
             dir: self.data.clone(),
             output: cause.to_string(),
         };
-        let postmaster = Postmaster::spawn(postgres).await.map_err(failed)?;
+        let postmaster = Postmaster::spawn(postgres, owner).await.map_err(failed)?;
         Ok((postmaster, socket::url(&socket, socket::PORT)))
     }
 
@@ -181,6 +182,11 @@ impl Cluster {
             account.run(&mut command);
         }
         command
+    }
+
+    /// The file that is locked as long as a Postgres on these data is the child of a living process.
+    pub(super) fn owner(&self) -> PathBuf {
+        self.home.join("owner")
     }
 
     fn log(&self) -> PathBuf {

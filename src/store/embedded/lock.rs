@@ -40,6 +40,12 @@ pub(super) async fn alone(path: &Path) -> Result<Alone, EmbeddedError> {
     Ok(Alone(file))
 }
 
+/// Takes `path` alone if nobody else holds it.
+pub(super) fn claim(path: &Path) -> Result<Option<Alone>, EmbeddedError> {
+    let file = open(path)?;
+    Ok(attempt(path, file.try_lock())?.then_some(Alone(file)))
+}
+
 impl Shared {
     /// Leaves, waits for all others to leave, however long they stay, and takes the lock alone.
     pub(super) async fn become_alone(&self) -> Result<Alone, EmbeddedError> {

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Several processes may use one data directory (`antiphon serve` and `antiphon keys new`). The first starts Postgres, the others attach;
-//! only the one that started it stops it, after the last attached one has left. Two locked files settle the races: `postgres/lock` is
-//! held while starting, `postgres/users` is shared by all who use it and taken alone by the one who stops it. The kernel lets go of both
-//! when a process dies, and Postgres dies with the process that started it ([`process`]).
+//! only the one that started it stops it, after the last attached one has left. Three locked files settle the races: `postgres/lock` is
+//! held while starting, `postgres/users` is shared by all who use it and taken alone by the one who stops it, `postgres/owner` is held by
+//! the one whose child Postgres is. The kernel lets go of them when a process dies, and Postgres dies with the process that started it.
 //!
 //! **Invariant:** listens on no network; the socket's folder is open to one user only, which is what stands for a password.
 
@@ -30,7 +30,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 pub use archive::{Archive, DEFAULT_ARCHIVE_URL};
 pub use error::EmbeddedError;
@@ -45,6 +45,8 @@ use process::Postmaster;
 
 /// How long the orderly end of Postgres may take before it is told to drop everything; it recovers from that at the next start.
 const FAST_STOP: Duration = Duration::from_secs(30);
+/// How often one who is attached looks whether Postgres still runs; there is nothing to wait for in a process that is not our child.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long the immediate end may take.
 const IMMEDIATE_STOP: Duration = Duration::from_secs(10);
 
@@ -120,7 +122,7 @@ enum Role {
     /// Postgres is our child.
     Starter { postmaster: Postmaster, users: Shared },
     /// It is another process's. The lock tells that one to wait for us.
-    Attached { _users: Shared },
+    Attached { pid: Pid, owner: PathBuf, _users: Shared },
     /// Stopped.
     Gone,
 }
@@ -135,14 +137,18 @@ impl Embedded {
 
         let data_version = cluster.data_version()?;
         let binaries = binaries::find(&settings, data_version.as_deref(), &cluster, tasks).await?;
-        if let Live::At(url) = cluster.live().await? {
-            tracing::info!(dir = %cluster.data.display(), "attached to the private Postgres that runs already");
-            return Ok(Self { url, binaries, role: Role::Attached { _users: users } });
-        }
+        let owner = match cluster.live().await? {
+            Live::No { owner } => owner,
+            Live::At { url, pid } => {
+                tracing::info!(dir = %cluster.data.display(), "attached to the private Postgres that runs already");
+                let role = Role::Attached { pid, owner: cluster.owner(), _users: users };
+                return Ok(Self { url, binaries, role });
+            }
+        };
         if data_version.is_none() {
             cluster.create(&binaries, settings.durability).await?;
         }
-        let (postmaster, url) = cluster.spawn(&binaries, settings.durability).await?;
+        let (postmaster, url) = cluster.spawn(&binaries, settings.durability, owner).await?;
         let started = Self { url, binaries, role: Role::Starter { postmaster, users } };
         if let Role::Starter { postmaster, .. } = &started.role {
             cluster.ready(&started.url, postmaster).await?;
@@ -170,11 +176,20 @@ impl Embedded {
         }
     }
 
-    /// Resolves when a Postgres that is our child has ended, with how it ended. Pending for ever when it is another process's.
+    /// Resolves when Postgres has ended though nobody here stopped it, with how it ended. Nothing starts it again but a new start.
     pub async fn ended(&self) -> String {
         match &self.role {
             Role::Starter { postmaster, .. } => postmaster.ended().await,
-            Role::Attached { .. } | Role::Gone => std::future::pending().await,
+            Role::Attached { pid, owner, .. } => {
+                // In another container its process id says nothing, and one started by hand has no owner.
+                while rustix::process::test_kill_process(*pid) != Err(rustix::io::Errno::SRCH)
+                    || matches!(lock::claim(owner), Ok(None))
+                {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+                "the process that had started it ended".to_owned()
+            }
+            Role::Gone => "it was stopped".to_owned(),
         }
     }
 

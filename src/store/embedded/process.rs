@@ -14,6 +14,8 @@ use std::{
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tokio::sync::{oneshot, watch};
 
+use super::lock::Alone;
+
 /// A running Postgres that is our child.
 #[derive(Debug)]
 pub(super) struct Postmaster {
@@ -24,8 +26,9 @@ pub(super) struct Postmaster {
 }
 
 impl Postmaster {
-    /// Starts the command on a thread of its own, out of reach of the terminal's Ctrl-C (we are to stop first).
-    pub(super) async fn spawn(mut command: Command) -> io::Result<Self> {
+    /// Starts the command on a thread of its own, out of reach of the terminal's Ctrl-C (we are to stop first). `owner` is held until it
+    /// has ended.
+    pub(super) async fn spawn(mut command: Command, owner: Alone) -> io::Result<Self> {
         command.process_group(0);
         die_with_parent(&mut command);
         let (say, started) = oneshot::channel();
@@ -44,6 +47,7 @@ impl Postmaster {
                         let _ = rustix::process::kill_process(pid, Signal::INT);
                     }
                     let how = wait(&mut child, &here);
+                    drop(owner);
                     tracing::debug!(%how, "private Postgres ended");
                     let _ = announce.send(Some(how));
                 }
