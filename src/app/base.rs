@@ -16,6 +16,9 @@ use crate::{
     tasks::Tasks,
 };
 
+/// How long the private Postgres may take to stop, also for the last of those that use it to leave.
+const LEAVING: Duration = Duration::from_secs(45);
+
 /// The database and the data directory.
 pub struct Base {
     /// Connections.
@@ -37,7 +40,9 @@ impl Base {
         };
         let embedded = match &config.database_url {
             Some(_) => None,
-            None => Some(Embedded::start(embedded(&config.places, data_dir.clone())?, tasks).await?),
+            None => {
+                Some(Embedded::start(embedded(&config.places, data_dir.clone())?, tasks).await?)
+            }
         };
         let url = match (&embedded, &config.database_url) {
             (Some(embedded), _) => embedded.url(),
@@ -87,10 +92,13 @@ impl Base {
     /// Closes the connections and leaves the private Postgres.
     pub async fn close(self) {
         self.pool.close().await;
-        if let Some(embedded) = self.embedded
-            && let Err(error) = embedded.stop().await
-        {
-            tracing::error!(%error, "the private Postgres did not stop");
+        let Some(embedded) = self.embedded else { return };
+        match tokio::time::timeout(LEAVING, embedded.stop()).await {
+            Ok(Ok(())) => (),
+            Ok(Err(error)) => tracing::error!(%error, "the private Postgres did not stop"),
+            Err(_elapsed) => {
+                tracing::warn!("others still use the private Postgres; it ends with this process")
+            }
         }
     }
 }
