@@ -194,7 +194,7 @@ impl Turn {
 
     /// Hears the model stop, and says what is next.
     pub fn end_round(&mut self) -> Next {
-        let finish = self.round.finish.unwrap_or(Finish::Stop);
+        let finish = *self.round.finish.get_or_insert(Finish::Stop);
         self.close_round(match finish {
             Finish::Stop => ItemStatus::Completed,
             Finish::Length | Finish::ContentFilter => ItemStatus::Incomplete,
@@ -230,8 +230,11 @@ impl Turn {
         Next::Ask
     }
 
-    /// Ends the Response early, from wherever it stands.
+    /// Ends the Response early, from wherever it stands. Only the first failure counts.
     pub fn fail(&mut self, error: &ApiError) {
+        if self.status == Status::Failed {
+            return;
+        }
         self.close_round(ItemStatus::Incomplete);
         self.drop_pending();
         let code = error.response_code().to_owned();
@@ -430,5 +433,13 @@ fn empty_message(id: String) -> Item {
 }
 
 #[cfg(test)]
+#[path = "grammar_tests.rs"]
+mod grammar;
+#[cfg(test)]
+#[path = "script_tests.rs"]
+mod script;
+#[cfg(test)]
 #[path = "turn_tests.rs"]
 mod tests;
+#[cfg(test)]
+mod proptests;
