@@ -30,7 +30,8 @@ struct HeardPart {
 
 /// Panics where the events break the grammar, or where they do not add up to the Response.
 pub(crate) fn check(events: &[Numbered], response: &Response) {
-    let wire: Vec<Value> = events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+    let wire: Vec<Value> =
+        events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
     let names: Vec<&str> = wire.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(names[..2], ["response.created", "response.in_progress"]);
     for begun in &wire[..2] {
@@ -281,8 +282,11 @@ fn terminal(name: &str, end: &Value, items: &[Heard]) {
     }
     let ids: HashSet<&str> = items.iter().map(|item| &*item.id).collect();
     assert_eq!(ids.len(), items.len());
-    let call_ids: Vec<&str> =
-        output.iter().filter_map(|item| item.get("call_id")).map(|id| id.as_str().unwrap()).collect();
+    let call_ids: Vec<&str> = output
+        .iter()
+        .filter_map(|item| item.get("call_id"))
+        .map(|id| id.as_str().unwrap())
+        .collect();
     assert!(call_ids.iter().all(|id| (1..=64).contains(&id.chars().count())), "{call_ids:?}");
     assert_eq!(call_ids.iter().collect::<HashSet<_>>().len(), call_ids.len(), "{call_ids:?}");
 }

@@ -10,6 +10,7 @@
 
 pub mod call;
 pub mod catalog;
+pub mod choice;
 pub mod client_call;
 pub mod delta;
 pub mod history;
@@ -37,7 +38,7 @@ use crate::{
     text::think::ThinkMode,
 };
 use call::Pending;
-use catalog::FirstChoice;
+use choice::FirstChoice;
 use round::Round;
 
 /// Seals a text that the client carries for us. Given by the shell, because sealing needs randomness.
@@ -436,10 +437,13 @@ fn empty_message(id: String) -> Item {
 #[path = "grammar_tests.rs"]
 mod grammar;
 #[cfg(test)]
+mod proptests;
+#[cfg(test)]
+#[path = "round_tests.rs"]
+mod round_tests;
+#[cfg(test)]
 #[path = "script_tests.rs"]
 mod script;
 #[cfg(test)]
 #[path = "turn_tests.rs"]
 mod tests;
-#[cfg(test)]
-mod proptests;

@@ -13,14 +13,45 @@ use crate::{
 };
 
 const NAMES: &[&str] = &[
-    "f", "g", "free", "crm__find", "crm__write", "local_shell", "shell", "apply_patch", "computer",
-    "tool_search", "clock", "search", "nobody",
+    "f",
+    "g",
+    "free",
+    "crm__find",
+    "crm__write",
+    "local_shell",
+    "shell",
+    "apply_patch",
+    "computer",
+    "tool_search",
+    "clock",
+    "search",
+    "nobody",
 ];
 
 const PIECES: &[&str] = &[
-    "", " ", "\n", "{", "}", "{}", "null", "nul", "\"a\"", ":", "1", "{\"command\":[\"ls\"]}",
-    "{\"commands\":\"ls\"}", "{\"input\":\"h\u{e9}\"}", "{\"input\":\"", "<think>", "</think>", "<", "hello",
-    "\u{1f600}", "{\"action\":{\"type\":\"wait\"}}", "{\"operation\":{\"type\":\"delete_file\",\"path\":\"a\"}}", "\\",
+    "",
+    " ",
+    "\n",
+    "{",
+    "}",
+    "{}",
+    "null",
+    "nul",
+    "\"a\"",
+    ":",
+    "1",
+    "{\"command\":[\"ls\"]}",
+    "{\"commands\":\"ls\"}",
+    "{\"input\":\"h\u{e9}\"}",
+    "{\"input\":\"",
+    "<think>",
+    "</think>",
+    "<",
+    "hello",
+    "\u{1f600}",
+    "{\"action\":{\"type\":\"wait\"}}",
+    "{\"operation\":{\"type\":\"delete_file\",\"path\":\"a\"}}",
+    "\\",
     "\u{3000}",
 ];
 
@@ -289,7 +320,11 @@ proptest! {
 #[test]
 fn every_cut_gives_the_same_response() {
     let deltas: Vec<Delta> = [
-        vec![text("\n<think>\nhm \u{e9}\n</think>\n\nSo: \u{1f600} x"), reasoning("\n ah\n"), text("\n\n")],
+        vec![
+            text("\n<think>\nhm \u{e9}\n</think>\n\nSo: \u{1f600} x"),
+            reasoning("\n ah\n"),
+            text("\n\n"),
+        ],
         whole(0, "c1", "f", "{\"a\":\"\\u00e9 }\"}").to_vec(),
         whole(1, "c1", "free", "{\"input\":\"l\\n\"}").to_vec(),
         vec![call(2, "", "f"), call(3, "c4", "shell"), arguments(3, "{\"commands\":\"l\"}")],
