@@ -125,8 +125,9 @@ pub(super) fn arguments(kind: ClientKind, call: &ClientCall) -> String {
         ClientKind::LocalShell | ClientKind::Shell => {
             let mut action = field("action").unwrap_or_else(|| json!({}));
             if let Some(fields) = action.as_object_mut() {
+                // What `item` added to the model's words.
                 fields.shift_remove("type");
-                fields.retain(|_, value| !value.is_null());
+                fields.retain(|_, value| !value.is_null() && *value != json!({}));
             }
             action.to_string()
         }
