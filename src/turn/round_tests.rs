@@ -13,7 +13,7 @@ fn functions() -> Stage {
     Stage::functions(&["f", "g"])
 }
 
-fn offers(tools: serde_json::Value) -> Stage {
+fn offers(tools: &serde_json::Value) -> Stage {
     Stage::new(&json!({ "tools": tools }))
 }
 
@@ -198,7 +198,7 @@ fn one_call_only_where_parallel_calls_are_not_wanted() {
 
 #[test]
 fn a_custom_tool_gets_plain_text() {
-    let custom = || offers(json!([{ "type": "custom", "name": "patch" }]));
+    let custom = || offers(&json!([{ "type": "custom", "name": "patch" }]));
     let deltas = [
         call(0, "c1", "patch"),
         arguments(0, "{\"input\":\"*** A\\n+h\\u00"),
@@ -240,7 +240,7 @@ fn a_custom_tool_call_that_was_cut_keeps_what_came() {
         ("{\"input\":\"ab\"", "ab"),
         ("*** A", "*** A"),
     ] {
-        let stage = offers(json!([{ "type": "custom", "name": "patch" }]));
+        let stage = offers(&json!([{ "type": "custom", "name": "patch" }]));
         let cut = whole(0, "c1", "patch", arguments).into_iter().chain([finish(Finish::Length)]);
         let items = items(stage, cut);
         assert!(items.contains(&format!("\"input\":{}", json!(input))), "{arguments}: {items}");
@@ -250,7 +250,7 @@ fn a_custom_tool_call_that_was_cut_keeps_what_came() {
 
 #[test]
 fn a_tool_of_a_namespace_keeps_its_name() {
-    let stage = offers(json!([{ "type": "namespace", "name": "crm", "tools": [
+    let stage = offers(&json!([{ "type": "namespace", "name": "crm", "tools": [
         { "type": "function", "name": "find" }, { "type": "custom", "name": "write" },
     ] }]));
     let deltas = [
@@ -266,7 +266,7 @@ fn a_tool_of_a_namespace_keeps_its_name() {
 }
 
 fn client_tools() -> Stage {
-    offers(json!([
+    offers(&json!([
         { "type": "local_shell" }, { "type": "shell" }, { "type": "apply_patch" }, { "type": "computer" },
         { "type": "tool_search" },
     ]))
