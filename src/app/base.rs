@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use sqlx::PgPool;
 
 use crate::{
-    config::{Config, Places},
+    config::{Config, Places, Secret},
     net,
     seal::Sealer,
     store::{
@@ -57,7 +57,7 @@ impl Base {
     /// Seals with the keys that are configured, else with a generated one beside the private Postgres.
     pub fn sealer(&self, config: &Config) -> anyhow::Result<Sealer> {
         if !config.seal_keys.is_empty() {
-            let keys: Vec<&str> = config.seal_keys.iter().map(|key| key.expose()).collect();
+            let keys: Vec<&str> = config.seal_keys.iter().map(Secret::expose).collect();
             return Sealer::from_keys(&keys).context("ANTIPHON_SEAL_KEYS");
         }
         anyhow::ensure!(
