@@ -4,13 +4,18 @@
 //! **Invariant:** what is asked is always streamed upstream; dropping the stream closes the upstream request.
 
 pub mod ask;
+pub mod demo;
 pub mod error;
+mod recite;
+pub mod script;
 pub mod sse;
 
 use futures::{future::BoxFuture, stream::BoxStream};
 
 pub use ask::{Ask, AskTool, Choice};
+pub use demo::Demo;
 pub use error::{ModelError, ModelErrorKind};
+pub use script::{Script, ScriptError};
 
 use crate::{text::think::ThinkMode, turn::Delta};
 
