@@ -29,6 +29,7 @@ fn begin(think: ThinkMode) -> Turn {
         think,
         logprobs: false,
         seal: None,
+        seal_data: None,
         max_rounds: 32,
         used_call_ids: HashSet::new(),
     };

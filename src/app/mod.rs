@@ -66,7 +66,7 @@ impl App {
             tasks: tasks.clone(),
             cut: cut.clone(),
             sealer: Arc::new(sealer),
-            model: models.model.clone(),
+            model: models.source.clone(),
             tools: tools(config, &clock),
             metrics: Metrics::default(),
             rules: rules(config),
@@ -81,12 +81,14 @@ impl App {
         let api = Api::new(ApiParts {
             engine,
             gate,
+            models: models.source.clone(),
             rules: DoorRules {
                 ping: config.http.ping,
                 body_limit: config.http.body_limit(),
                 cors: config.http.cors.clone(),
             },
         });
+        Models::watch(models.source.clone(), &tasks);
         let listener = TcpListener::bind(config.listen).await.with_context(|| {
             format!("cannot listen on {}: is another antiphon running? (`listen`)", config.listen)
         })?;

@@ -6,7 +6,9 @@ pub mod body;
 pub mod door;
 pub mod error;
 pub mod health;
+pub mod models;
 pub mod page;
+pub mod passthrough;
 pub mod query;
 pub mod responses;
 pub mod sse;
@@ -25,7 +27,7 @@ use tower_http::{
     decompression::RequestDecompressionLayer,
 };
 
-use crate::{auth::Gate, engine::Engine, protocol::ApiError};
+use crate::{auth::Gate, engine::Engine, model::Source, protocol::ApiError};
 
 /// What handlers work with.
 #[derive(Clone)]
@@ -39,6 +41,8 @@ pub struct ApiParts {
     pub engine: Engine,
     /// Says who asks.
     pub gate: Gate,
+    /// The models, for what is not a Response.
+    pub models: Arc<Source>,
     /// The rules of the door.
     pub rules: DoorRules,
 }
@@ -75,7 +79,12 @@ pub fn router(api: &Api) -> Router {
         .route("/responses", post(responses::create).get(responses::list))
         .route("/responses/{id}", get(responses::retrieve).delete(responses::delete))
         .route("/responses/{id}/cancel", post(responses::cancel))
-        .route("/responses/{id}/input_items", get(responses::input_items));
+        .route("/responses/{id}/input_items", get(responses::input_items))
+        .route("/models", get(models::list))
+        .route("/models/{*id}", get(models::retrieve));
+    let v1 = passthrough::PATHS
+        .iter()
+        .fold(v1, |v1, path| v1.route(&format!("/{path}"), post(passthrough::forward)));
     Router::new()
         .nest("/v1", v1)
         .route("/healthz", get(health::alive))

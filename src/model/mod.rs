@@ -7,11 +7,14 @@ mod answer;
 pub mod ask;
 pub mod backend;
 mod chat;
+pub mod demo;
 mod detect;
 pub mod dialect;
 pub mod error;
 mod health;
 mod intake;
+mod recite;
+pub mod script;
 pub mod sse;
 mod terms;
 mod told;
@@ -20,8 +23,10 @@ use futures::{future::BoxFuture, stream::BoxStream};
 
 pub use ask::{Ask, AskTool, Choice};
 pub use backend::{Backend, Patience, SettingError, Surroundings};
+pub use demo::Demo;
 pub use dialect::Dialect;
 pub use error::{ModelError, ModelErrorKind};
+pub use script::{Script, ScriptError};
 
 use crate::{text::think::ThinkMode, turn::Delta};
 
