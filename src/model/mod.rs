@@ -12,6 +12,9 @@ pub mod dialect;
 pub mod error;
 mod health;
 mod intake;
+pub mod passthrough;
+mod responses;
+pub mod router;
 pub mod sse;
 mod terms;
 mod told;
@@ -22,6 +25,8 @@ pub use ask::{Ask, AskTool, Choice};
 pub use backend::{Backend, Patience, SettingError, Surroundings};
 pub use dialect::Dialect;
 pub use error::{ModelError, ModelErrorKind};
+pub use passthrough::{Forward, Forwarded};
+pub use router::{ListedModel, Router, discover};
 
 use crate::turn::Delta;
 
