@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use toml::{Table, Value};
-use url::Url;
 
 use super::{DEFAULT_TOML, Loaded};
 
@@ -46,25 +45,29 @@ fn lay_over(base: &mut Table, over: Table) {
     }
 }
 
-/// Hides the address of the database, all values of `headers`, and name and password in any other address.
+/// Hides the address of the database and all values of `headers`. No other key takes a secret.
 fn mask(key: &str, value: &mut Value) {
     match value {
         Value::Table(table) if key == "headers" => {
-            table.iter_mut().for_each(|(_, value)| *value = MASK.into());
-        }
-        Value::Table(table) => table.iter_mut().for_each(|(key, value)| mask(key, value)),
-        Value::Array(entries) => entries.iter_mut().for_each(|value| mask(key, value)),
-        Value::String(text) if key == "database_url" && !text.is_empty() => MASK.clone_into(text),
-        Value::String(text) => {
-            if let Ok(mut url) = Url::parse(text)
-                && url.has_authority()
-                && (url.password().is_some() || !url.username().is_empty())
-                && url.set_password(None).is_ok()
-                && url.set_username("secret").is_ok()
-            {
-                *text = url.into();
+            for (_, value) in table {
+                *value = MASK.into();
             }
         }
-        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {}
+        Value::Table(table) => {
+            for (key, value) in table {
+                mask(key, value);
+            }
+        }
+        Value::Array(entries) => {
+            for value in entries {
+                mask(key, value);
+            }
+        }
+        Value::String(text) if key == "database_url" && !text.is_empty() => MASK.clone_into(text),
+        Value::String(_)
+        | Value::Integer(_)
+        | Value::Float(_)
+        | Value::Boolean(_)
+        | Value::Datetime(_) => {}
     }
 }

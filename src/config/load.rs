@@ -1,8 +1,7 @@
 //! From sources to [`Config`]: gather, read, check.
 
 use std::{
-    collections::BTreeSet,
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -11,6 +10,7 @@ use toml::{Table, Value};
 
 use super::{
     Config, ConfigError, DialectOverrides, Environment, Origin, Places, Problem, Secret,
+    check::check,
     error::hint,
     overlay::{Key, Layers, shown},
 };
@@ -27,7 +27,7 @@ pub struct Sources<'a> {
 }
 
 /// The configuration, and how it came about.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Loaded {
     /// The settings.
     pub config: Config,
@@ -35,8 +35,19 @@ pub struct Loaded {
     pub file: Option<PathBuf>,
     /// The keys that variables and options have set, in the order in which they were applied.
     pub set: Vec<(String, Origin)>,
-    /// All that was set, as a table. It holds what was written, secrets too: print it only through [`super::effective`].
+    /// All that was set, as a table. It holds what was written, secrets too: print it only through [`effective()`](super::effective()).
     pub(super) table: Table,
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { config, file, set, table: _ } = self;
+        f.debug_struct("Loaded")
+            .field("config", config)
+            .field("file", file)
+            .field("set", set)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> Sources<'a> {
@@ -220,86 +231,6 @@ fn explain(layers: &Layers, mut key: Key, message: &str) -> Problem {
         (message.to_owned(), Vec::new())
     };
     Problem { origin: layers.origin(&key), key: shown(&key), message, known }
-}
-
-/// What types cannot say. Resolves the variables that `*_env` keys name, too.
-fn check(config: &mut Config, env: &Environment, layers: &Layers) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let mut wrong = |key: &[&str], message: String| {
-        let key: Key = key.iter().map(|part| (*part).to_owned()).collect();
-        problems.push(Problem {
-            origin: layers.origin(&key),
-            key: shown(&key),
-            message,
-            known: Vec::new(),
-        });
-    };
-
-    if let Some(url) = &config.database_url
-        && !["postgres://", "postgresql://"].iter().any(|scheme| url.expose().starts_with(scheme))
-    {
-        wrong(&["database_url"], "an address that begins with postgres:// is needed".to_owned());
-    }
-    for origin in &config.http.cors {
-        let is_origin = |url: &url::Url| {
-            matches!(url.scheme(), "http" | "https")
-                && url.origin().ascii_serialization() == *origin
-        };
-        if origin != "*" && !origin.parse().is_ok_and(|url| is_origin(&url)) {
-            wrong(
-                &["http", "cors"],
-                format!(
-                    "`{origin}` is no origin; it should look like \"https://chat.example\", with no path"
-                ),
-            );
-        }
-    }
-    if config.net.allow.iter().any(String::is_empty) {
-        wrong(&["net", "allow"], "an entry is empty".to_owned());
-    }
-
-    let mut names = BTreeSet::new();
-    for (i, upstream) in config.upstreams.iter_mut().enumerate() {
-        let at = i.to_string();
-        if upstream.name.is_empty() {
-            wrong(
-                &["upstreams", &at, "name"],
-                "a name is needed; logs and errors use it".to_owned(),
-            );
-        } else if !names.insert(upstream.name.clone()) {
-            wrong(
-                &["upstreams", &at, "name"],
-                format!("another upstream is called `{}` already", upstream.name),
-            );
-        }
-        if let Some(variable) = &upstream.api_key_env {
-            match env.get(variable) {
-                Some(key) => upstream.api_key = Some(Secret::from(key.to_owned())),
-                None => wrong(
-                    &["upstreams", &at, "api_key_env"],
-                    format!(
-                        "the environment variable {} that it names is not set",
-                        variable_name(variable)
-                    ),
-                ),
-            }
-        }
-    }
-    if config.seal_keys.iter().any(|key| key.expose().is_empty()) {
-        problems.push(Problem {
-            key: String::new(),
-            origin: Origin::Variable("ANTIPHON_SEAL_KEYS".to_owned()),
-            message: "one of the keys, which commas separate, is empty".to_owned(),
-            known: Vec::new(),
-        });
-    }
-    problems
-}
-
-/// The name of a variable for a message. People put the key itself there by mistake, and it must not end up in a log.
-fn variable_name(name: &str) -> &str {
-    let is_name = name.bytes().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'_');
-    if is_name { name } else { "[not shown: it does not look like a variable's name]" }
 }
 
 fn about_file(path: &Path, message: String) -> Problem {

@@ -9,6 +9,8 @@
 //! Every key is listed with its default in `config/default.toml`, which a test holds to [`Config::default`].
 
 mod access;
+mod check;
+mod dialect;
 mod effective;
 mod engine;
 mod environment;
@@ -29,6 +31,10 @@ use serde::Deserialize;
 
 pub use self::{
     access::{Auth, Oidc, Share, Tenancy},
+    dialect::{
+        CallGrammar, CallIdForm, DialectOverrides, ReasoningParam, Rescue, SystemPolicy, ThinkTags,
+        TokenLimitParam, ToolChoiceForm,
+    },
     effective::effective,
     engine::{Engine, GetCurrentTime, History, Tools},
     environment::{Environment, Places},
@@ -38,10 +44,7 @@ pub use self::{
     server::{
         Database, Http, Log, LogFormat, Net, NetPolicy, Retention, Shutdown, Telemetry, WebSocket,
     },
-    upstreams::{
-        CallGrammar, CallIdForm, DialectOverrides, ModelOverride, Models, ReasoningParam, Rescue,
-        SystemPolicy, ThinkTags, TokenLimitParam, ToolChoiceForm, Upstream, Wire,
-    },
+    upstreams::{ModelOverride, Models, Upstream, Wire},
     value::Glob,
 };
 

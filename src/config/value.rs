@@ -66,6 +66,13 @@ fn parse_http_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|e| {
         format!("not an address ({e}); it should look like \"http://127.0.0.1:8000/v1\"")
     })?;
+    if !url.username().is_empty() || url.password().is_some() {
+        // It would show in every log line that names the address.
+        return Err(
+            "an address with a user or a password is not taken; keys are named by *_env keys"
+                .to_owned(),
+        );
+    }
     match url.scheme() {
         "http" | "https" => Ok(url),
         other => {
