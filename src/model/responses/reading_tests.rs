@@ -28,7 +28,7 @@ fn read(stream: &str) -> (Vec<Delta>, Option<String>) {
 }
 
 fn sse(events: &[&str]) -> String {
-    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+    events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat()
 }
 
 #[test]
