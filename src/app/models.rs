@@ -43,7 +43,7 @@ impl Models {
         };
         if upstreams.is_empty() {
             return Self::of(
-                Source::Demo(Demo::default()),
+                Source::Demo(Demo::new()),
                 vec!["`demo`, which is built in: scripted answers, no AI".to_owned()],
                 vec![
                     "no model server answers on this machine (Ollama 11434, vLLM 8000, llama.cpp 8080, LM Studio 1234, SGLang 30000).".to_owned(),
@@ -68,7 +68,10 @@ impl Models {
     ) -> anyhow::Result<Self> {
         let listed = source.models().await;
         if listed.is_empty() {
-            missing.push("the upstreams list no models; a model is asked for by its name all the same.".to_owned());
+            missing.push(
+                "the upstreams list no models; a model is asked for by its name all the same."
+                    .to_owned(),
+            );
         } else {
             let names: Vec<&str> = listed.iter().take(6).map(|model| &*model.id).collect();
             let more = if listed.len() > names.len() { ", …" } else { "" };

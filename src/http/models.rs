@@ -25,7 +25,9 @@ pub async fn retrieve(
     let models = api.models.models().await;
     let found = models.iter().find(|model| model.id == id);
     found.map(|model| Json(show(model))).ok_or_else(|| {
-        ApiError::not_found(format!("The model '{id}' does not exist.")).code("model_not_found").param("model")
+        ApiError::not_found(format!("The model '{id}' does not exist."))
+            .code("model_not_found")
+            .param("model")
     })
 }
 

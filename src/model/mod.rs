@@ -13,8 +13,12 @@ pub mod dialect;
 pub mod error;
 mod health;
 mod intake;
+pub mod passthrough;
 mod recite;
+mod responses;
+pub mod router;
 pub mod script;
+pub mod source;
 pub mod sse;
 mod terms;
 mod told;
@@ -26,7 +30,10 @@ pub use backend::{Backend, Patience, SettingError, Surroundings};
 pub use demo::Demo;
 pub use dialect::Dialect;
 pub use error::{ModelError, ModelErrorKind};
+pub use passthrough::{Forward, Forwarded};
+pub use router::{ListedModel, Router, discover};
 pub use script::{Script, ScriptError};
+pub use source::Source;
 
 use crate::{text::think::ThinkMode, turn::Delta};
 
