@@ -43,7 +43,7 @@ impl Models {
         };
         if upstreams.is_empty() {
             return Self::of(
-                Source::Demo(Demo::new()),
+                Source::Demo(Demo::new(Demo::READABLE)),
                 vec!["`demo`, which is built in: scripted answers, no AI".to_owned()],
                 vec![
                     "no model server answers on this machine (Ollama 11434, vLLM 8000, llama.cpp 8080, LM Studio 1234, SGLang 30000).".to_owned(),

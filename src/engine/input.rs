@@ -122,8 +122,8 @@ impl Engine {
         sealed: &str,
         path: &impl Fn() -> String,
     ) -> Result<Option<Vec<u8>>, ApiError> {
-        let sealer = &self.parts().sealer;
-        let opened = sealer
+        let keys = &self.parts().sealer;
+        let opened = keys
             .open(Purpose::Reasoning, &principal.tenant_id, sealed)
             .map_err(|_| does_not_open(path))?;
         if opened.is_none() {
