@@ -23,7 +23,8 @@ pub(super) fn text(
     } else {
         "off: nobody needs a key"
     };
-    let mut text = format!("antiphon {} listens on http://{address}/v1\n", env!("CARGO_PKG_VERSION"));
+    let mut text =
+        format!("antiphon {} listens on http://{address}/v1\n", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(text, "  database   {}", base.description());
     for (at, line) in models.description.iter().enumerate() {
         let label = if at == 0 { "models" } else { "" };

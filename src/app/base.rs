@@ -37,7 +37,9 @@ impl Base {
         };
         let embedded = match &config.database_url {
             Some(_) => None,
-            None => Some(Embedded::start(embedded(&config.places, data_dir.clone())?, tasks).await?),
+            None => {
+                Some(Embedded::start(embedded(&config.places, data_dir.clone())?, tasks).await?)
+            }
         };
         let url = match (&embedded, &config.database_url) {
             (Some(embedded), _) => embedded.url(),

@@ -19,7 +19,8 @@ pub struct Models {
 impl Models {
     /// Finds the models: the script that is named, else the configured upstreams.
     pub async fn find(config: &Config, script: Option<&Path>) -> anyhow::Result<Self> {
-        let upstream = config.upstreams.first().cloned().ok_or_else(|| anyhow::anyhow!("no upstream"))?;
+        let upstream =
+            config.upstreams.first().cloned().ok_or_else(|| anyhow::anyhow!("no upstream"))?;
         let around = crate::model::Surroundings {
             client: crate::net::trusted(crate::net::TrustedSettings::default())?,
             patience: crate::model::Patience::from(&config.engine),
@@ -28,7 +29,12 @@ impl Models {
             ids: crate::clock::Ids::Random(crate::clock::Clock::System),
         };
         let _ = script;
-        Ok(Self { model: Arc::new(crate::model::Backend::new(upstream, around)?), description: Vec::new(), missing: Vec::new(), example: "m".to_owned() })
+        Ok(Self {
+            model: Arc::new(crate::model::Backend::new(upstream, around)?),
+            description: Vec::new(),
+            missing: Vec::new(),
+            example: "m".to_owned(),
+        })
     }
 }
 

@@ -153,10 +153,12 @@ async fn command(
         }
         KeysCommand::Revoke(RevokeKey { id }) => {
             let old = find(base, id).await?;
-            let revoked =
-                store::keys::revoke(&base.pool, &old.tenant_id, id, clock.now()).await?;
+            let revoked = store::keys::revoke(&base.pool, &old.tenant_id, id, clock.now()).await?;
             anyhow::ensure!(revoked, "the key {id} is revoked already");
-            writeln!(out, "The key {id} is revoked. Servers that run notice it within 10 seconds.")?;
+            writeln!(
+                out,
+                "The key {id} is revoked. Servers that run notice it within 10 seconds."
+            )?;
             Ok(())
         }
         KeysCommand::Rotate(RotateKey { id, expires }) => {
@@ -171,7 +173,10 @@ async fn command(
             };
             let (key, row) = keys::make(holder, &ids, &clock);
             let rotated = store::keys::rotate(&base.pool, id, &row, clock.now()).await?;
-            anyhow::ensure!(rotated, "the key {id} is revoked already: make one with `antiphon keys new`");
+            anyhow::ensure!(
+                rotated,
+                "the key {id} is revoked already: make one with `antiphon keys new`"
+            );
             tell_new(&key, &row, out)
         }
     }
@@ -204,7 +209,14 @@ async fn find(base: &Base, id: &str) -> anyhow::Result<KeyRow> {
 
 /// The key is the last line, for scripts.
 fn tell_new(key: &str, row: &KeyRow, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
-    writeln!(out, "{} for {} in tenant {}, valid {}.", row.id, row.user_id, row.tenant_id, until(row))?;
+    writeln!(
+        out,
+        "{} for {} in tenant {}, valid {}.",
+        row.id,
+        row.user_id,
+        row.tenant_id,
+        until(row)
+    )?;
     writeln!(out, "This is the only time the key is shown:")?;
     writeln!(out, "{key}")?;
     Ok(())
@@ -221,7 +233,11 @@ fn tell_list(
     for row in rows {
         let state = if row.is_valid_at(now) { until(row) } else { "ended".to_owned() };
         let KeyRow { id, prefix, tenant_id, user_id, name, .. } = row;
-        writeln!(out, "{id}  {prefix}…  tenant={tenant_id} user={user_id} groups={} name={name}  {state}", row.groups.join(","))?;
+        writeln!(
+            out,
+            "{id}  {prefix}…  tenant={tenant_id} user={user_id} groups={} name={name}  {state}",
+            row.groups.join(",")
+        )?;
     }
     Ok(())
 }

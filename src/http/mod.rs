@@ -3,12 +3,16 @@
 //! Every refusal, also of the framework, has the one JSON envelope of [`ApiError`].
 
 pub mod body;
+pub mod conversations;
 pub mod door;
 pub mod error;
 pub mod health;
+pub mod input_tokens;
+pub mod openapi;
 pub mod page;
 pub mod query;
 pub mod responses;
+pub mod socket;
 pub mod sse;
 
 use std::{sync::Arc, time::Duration};
@@ -48,10 +52,12 @@ pub struct ApiParts {
 pub struct DoorRules {
     /// A stream that says nothing for so long gets a comment.
     pub ping: Duration,
-    /// The largest body, in bytes.
+    /// The largest body, and the largest message on a socket, in bytes.
     pub body_limit: usize,
     /// Origins whose pages may call; `*` is any.
     pub cors: Vec<String>,
+    /// How long a socket may be open.
+    pub socket_max: Duration,
 }
 
 impl std::ops::Deref for Api {
@@ -72,15 +78,30 @@ impl Api {
 /// Everything that is served.
 pub fn router(api: &Api) -> Router {
     let v1 = Router::new()
-        .route("/responses", post(responses::create).get(responses::list))
+        .route("/responses", post(responses::create).get(socket::open_or_list))
+        .route("/responses/input_tokens", post(input_tokens::count))
         .route("/responses/{id}", get(responses::retrieve).delete(responses::delete))
         .route("/responses/{id}/cancel", post(responses::cancel))
-        .route("/responses/{id}/input_items", get(responses::input_items));
+        .route("/responses/{id}/input_items", get(responses::input_items))
+        .route("/conversations", post(conversations::create).get(conversations::list))
+        .route(
+            "/conversations/{id}",
+            get(conversations::retrieve).post(conversations::update).delete(conversations::delete),
+        )
+        .route(
+            "/conversations/{id}/items",
+            post(conversations::add_items).get(conversations::list_items),
+        )
+        .route(
+            "/conversations/{id}/items/{item_id}",
+            get(conversations::retrieve_item).delete(conversations::delete_item),
+        );
     Router::new()
         .nest("/v1", v1)
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
+        .route("/openapi.json", get(openapi::document))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_method)
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true))

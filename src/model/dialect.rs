@@ -10,11 +10,11 @@ use std::{
 
 use serde::Deserialize;
 
-use crate::text::think::ThinkMode;
 use crate::config::{
     CallGrammar, CallIdForm, DialectOverrides, ModelOverride, ReasoningParam, Rescue, SystemPolicy,
     ThinkTags, TokenLimitParam, ToolChoiceForm,
 };
+use crate::text::think::ThinkMode;
 
 /// How one backend differs from the others.
 #[derive(Clone, Debug, PartialEq)]
