@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use sqlx::PgPool;
 
 use crate::{
-    config::{Config, Places},
+    config::{Config, Places, Secret},
     net,
     seal::Sealer,
     store::{
@@ -15,6 +15,9 @@ use crate::{
     },
     tasks::Tasks,
 };
+
+/// How long the private Postgres may take to stop, also for the last of those that use it to leave.
+const LEAVING: Duration = Duration::from_secs(45);
 
 /// The database and the data directory.
 pub struct Base {
@@ -54,7 +57,7 @@ impl Base {
     /// Seals with the keys that are configured, else with a generated one beside the private Postgres.
     pub fn sealer(&self, config: &Config) -> anyhow::Result<Sealer> {
         if !config.seal_keys.is_empty() {
-            let keys: Vec<&str> = config.seal_keys.iter().map(|key| key.expose()).collect();
+            let keys: Vec<&str> = config.seal_keys.iter().map(Secret::expose).collect();
             return Sealer::from_keys(&keys).context("ANTIPHON_SEAL_KEYS");
         }
         anyhow::ensure!(
@@ -89,10 +92,13 @@ impl Base {
     /// Closes the connections and leaves the private Postgres.
     pub async fn close(self) {
         self.pool.close().await;
-        if let Some(embedded) = self.embedded
-            && let Err(error) = embedded.stop().await
-        {
-            tracing::error!(%error, "the private Postgres did not stop");
+        let Some(embedded) = self.embedded else { return };
+        match tokio::time::timeout(LEAVING, embedded.stop()).await {
+            Ok(Ok(())) => (),
+            Ok(Err(error)) => tracing::error!(%error, "the private Postgres did not stop"),
+            Err(_elapsed) => {
+                tracing::warn!("others still use the private Postgres; it ends with this process")
+            }
         }
     }
 }

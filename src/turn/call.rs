@@ -91,7 +91,10 @@ impl Turn {
         call.scan.push(piece);
         call.arguments.push_str(piece);
         // `null` stands for no arguments, which are written `{}`: it must not be heard before it is known to be something else.
-        if call.place.is_some() && !"null".starts_with(call.arguments.trim()) {
+        // White space tells nothing, and some models write a lot of it: it is not worth another look at the whole.
+        let certain = call.heard > 0
+            || !piece.trim().is_empty() && !"null".starts_with(call.arguments.trim());
+        if call.place.is_some() && certain {
             let Open::Call(mut call) = std::mem::replace(&mut self.round.open, Open::Nothing)
             else {
                 return;
@@ -200,7 +203,7 @@ impl Turn {
 
     pub(super) fn close_call(&mut self, mut call: OpenCall, status: ItemStatus) {
         let whole = call.scan.state() == JsonState::Complete;
-        let blank = "null".starts_with(call.arguments.trim());
+        let blank = matches!(call.arguments.trim(), "" | "null");
         let status = match status {
             // The limit came after the last byte of the call.
             ItemStatus::Incomplete if whole && self.round.finish.is_some() => ItemStatus::Completed,
@@ -262,7 +265,11 @@ impl Turn {
                 })
             }
             Target::Custom { name, namespace } => {
-                let input = client_call::free_text(&arguments);
+                let input = if handed_over {
+                    client_call::free_text(&arguments)
+                } else {
+                    client_call::free_text_so_far(&arguments)
+                };
                 if !input.is_empty() {
                     let item_id = Arc::clone(&item_id);
                     self.emit(Event::InputDelta { item_id, output_index, delta: input.clone() });
@@ -316,6 +323,11 @@ impl Turn {
         status: ItemStatus,
         outcome: Option<Result<String, String>>,
     ) {
+        self.emit(Event::McpArgumentsDone {
+            item_id: Arc::clone(&item_id),
+            output_index,
+            arguments: arguments.clone(),
+        });
         if status == ItemStatus::Incomplete {
             let call = McpCall {
                 id: item_id.to_string(),
@@ -327,11 +339,6 @@ impl Turn {
             };
             return self.done(output_index, Item::McpCall(call));
         }
-        self.emit(Event::McpArgumentsDone {
-            item_id: Arc::clone(&item_id),
-            output_index,
-            arguments: arguments.clone(),
-        });
         self.round.pending.push(Pending { output_index, item_id, tool, arguments, outcome });
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! Every tool becomes a function for the model, whatever the client knows it as; a call is mapped back exactly.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::protocol::{
     Raw, Tool, ToolChoice,
-    tool::{ChoiceRule, CustomTool, FunctionTool, ToolMode, ToolSearchTool},
+    tool::{CustomTool, FunctionTool, ToolSearchTool},
 };
+
+pub use super::choice::FirstChoice;
 
 /// A function as the model is offered it.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,27 +89,13 @@ pub struct HostedTool {
 /// The tools of one Response.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    offered: Vec<OfferedTool>,
-    targets: HashMap<String, Target>,
+    pub(super) offered: Vec<OfferedTool>,
+    pub(super) targets: HashMap<String, Target>,
     /// Names for the model by the client's namespace and name.
-    names: HashMap<(Option<String>, String), String>,
+    pub(super) names: HashMap<(Option<String>, String), String>,
     /// Whether the client runs anything: a call of an unknown name is then its business.
-    has_client_tools: bool,
-    choice: FirstChoice,
-}
-
-/// What the first Round must call.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum FirstChoice {
-    /// Nothing at all, in no Round.
-    None,
-    /// Nothing in particular.
-    #[default]
-    Auto,
-    /// Something.
-    Required,
-    /// The function of this name for the model.
-    Named(String),
+    pub(super) has_client_tools: bool,
+    pub(super) choice: FirstChoice,
 }
 
 impl Catalog {
@@ -167,7 +155,7 @@ impl Catalog {
         self.names.get(&key).cloned().unwrap_or_else(|| model_name(None, name))
     }
 
-    fn what_there_is(&self) -> String {
+    pub(super) fn what_there_is(&self) -> String {
         if self.offered.is_empty() {
             return "No tool can be called here; answer with what you know.".to_owned();
         }
@@ -219,16 +207,17 @@ impl Catalog {
     fn add_custom(&mut self, tool: &CustomTool, namespace: Option<String>) {
         let CustomTool { name, description, format, .. } = tool;
         let grammar = format.as_ref().filter(|format| format.json().contains("\"grammar\""));
-        let mut text = description.clone().unwrap_or_default();
-        if let Some(grammar) = grammar {
-            text.push_str("\n\nThe input must follow this grammar: ");
-            text.push_str(grammar.json());
-        }
+        let rule = grammar
+            .map(|grammar| format!("The input must follow this grammar: {}", grammar.json()));
+        let description = match (description.clone(), rule) {
+            (Some(text), Some(rule)) => Some(format!("{text}\n\n{rule}")),
+            (text, rule) => text.or(rule),
+        };
         let parameters = schema(
             r#"{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as plain text."}},"required":["input"],"additionalProperties":false}"#,
         );
         let target = Target::Custom { name: name.clone(), namespace: namespace.clone() };
-        self.offer((namespace, name.clone()), name, Some(text), parameters, false, target);
+        self.offer((namespace, name.clone()), name, description, parameters, false, target);
         if let Some(offered) = self.offered.last_mut() {
             offered.grammar = grammar.cloned();
         }
@@ -307,95 +296,12 @@ impl Catalog {
         if !self.targets.contains_key(&name) {
             return name;
         }
-        let stem: String = name.chars().take(60).collect();
+        let stem: String = name.chars().take(58).collect();
         // One of these is free: there are fewer tools than numbers.
         (2..=self.targets.len() + 2)
             .map(|n| format!("{stem}_{n}"))
             .find(|name| !self.targets.contains_key(name))
             .unwrap_or(name)
-    }
-
-    fn choose(&mut self, choice: &ToolChoice) -> Result<(), (String, String)> {
-        let unknown = |what: &str| {
-            (
-                "tool_choice".to_owned(),
-                format!(
-                    "Tool choice {what} not found in `tools`. Name a tool that the request offers."
-                ),
-            )
-        };
-        self.choice = match choice {
-            ToolChoice::Mode(mode) => mode_of(*mode),
-            ToolChoice::Rule(ChoiceRule::Function { name, namespace }) => {
-                let key = (namespace.clone(), name.clone());
-                let named = self.names.get(&key).or_else(|| self.in_any_namespace(name));
-                FirstChoice::Named(named.ok_or_else(|| unknown(&format!("`{name}`")))?.clone())
-            }
-            ToolChoice::Rule(ChoiceRule::Custom { name }) => {
-                let named = self.names.get(&(None, name.clone()));
-                FirstChoice::Named(named.ok_or_else(|| unknown(&format!("`{name}`")))?.clone())
-            }
-            ToolChoice::Rule(ChoiceRule::AllowedTools { mode, tools }) => {
-                let mut allowed = HashSet::new();
-                for tool in tools {
-                    let name = tool.name.as_deref().unwrap_or(&tool.kind);
-                    let label = tool.extra.get("server_label").and_then(|label| label.as_str());
-                    let named = self
-                        .names
-                        .get(&(label.map(str::to_owned), name.to_owned()))
-                        .or_else(|| self.in_any_namespace(name))
-                        .or_else(|| self.of_kind(name));
-                    allowed.insert(named.ok_or_else(|| unknown(&format!("`{name}`")))?.clone());
-                }
-                self.allow_only(&allowed);
-                mode_of(*mode)
-            }
-            ToolChoice::Hosted(raw) => {
-                let kind = raw
-                    .to::<crate::protocol::json::TypeOnly>()
-                    .map(|only| only.kind)
-                    .unwrap_or_default();
-                let named = self.of_kind(&kind);
-                FirstChoice::Named(named.ok_or_else(|| unknown(&format!("`{kind}`")))?.clone())
-            }
-        };
-        if self.choice == FirstChoice::Required && self.offered.is_empty() {
-            return Err((
-                "tool_choice".to_owned(),
-                "`tool_choice` is `required`, but `tools` offers none.".to_owned(),
-            ));
-        }
-        Ok(())
-    }
-
-    fn in_any_namespace(&self, name: &str) -> Option<&String> {
-        self.names.iter().find(|((_, known), _)| known == name).map(|(_, model)| model)
-    }
-
-    /// The name for the model of a tool that is chosen by its type.
-    fn of_kind(&self, kind: &str) -> Option<&String> {
-        let kind = match kind {
-            "local_shell" => Target::Client(ClientKind::LocalShell),
-            "shell" => Target::Client(ClientKind::Shell),
-            "apply_patch" => Target::Client(ClientKind::ApplyPatch),
-            "tool_search" => Target::Client(ClientKind::ToolSearch),
-            kind if kind.starts_with("computer") => Target::Client(ClientKind::Computer),
-            "antiphon:clock" => return self.in_any_namespace("get_current_time"),
-            _ => return None,
-        };
-        self.targets.iter().find(|(_, target)| **target == kind).map(|(name, _)| name)
-    }
-
-    /// Hides all other tools, and refuses their calls should the model make them all the same.
-    fn allow_only(&mut self, allowed: &HashSet<String>) {
-        self.offered.retain(|tool| allowed.contains(&tool.name));
-        let there_is = self.what_there_is();
-        for (name, target) in &mut self.targets {
-            if !allowed.contains(name) {
-                *target =
-                    Target::Refused(format!("The tool `{name}` may not be called now. {there_is}"));
-            }
-        }
     }
 }
 
@@ -409,14 +315,6 @@ impl ClientKind {
             Self::Computer => "computer",
             Self::ToolSearch => "tool_search",
         }
-    }
-}
-
-fn mode_of(mode: ToolMode) -> FirstChoice {
-    match mode {
-        ToolMode::None => FirstChoice::None,
-        ToolMode::Auto => FirstChoice::Auto,
-        ToolMode::Required => FirstChoice::Required,
     }
 }
 

@@ -26,6 +26,23 @@ pub(super) fn free_text(arguments: &str) -> String {
     }
 }
 
+/// As much of the free text as stands in arguments that were cut off.
+pub(super) fn free_text_so_far(arguments: &str) -> String {
+    if !arguments.trim_start().starts_with('{') {
+        return free_text(arguments);
+    }
+    // The cut may have gone through an escape, `\uXXXX` at the longest, or through a key.
+    (0..=6)
+        .filter_map(|cut| arguments.get(..arguments.len().checked_sub(cut)?))
+        .flat_map(|whole| [format!("{whole}\"}}"), format!("{whole}}}"), whole.to_owned()])
+        .find_map(|json| serde_json::from_str::<Map<String, Value>>(&json).ok())
+        .and_then(|fields| {
+            let text = fields.get("input").or_else(|| fields.values().next())?;
+            text.as_str().map(str::to_owned)
+        })
+        .unwrap_or_default()
+}
+
 /// The arguments that a custom tool's text was.
 pub(super) fn free_text_arguments(input: &str) -> String {
     json!({ "input": input }).to_string()
@@ -108,8 +125,9 @@ pub(super) fn arguments(kind: ClientKind, call: &ClientCall) -> String {
         ClientKind::LocalShell | ClientKind::Shell => {
             let mut action = field("action").unwrap_or_else(|| json!({}));
             if let Some(fields) = action.as_object_mut() {
+                // What `item` added to the model's words.
                 fields.shift_remove("type");
-                fields.retain(|_, value| !value.is_null());
+                fields.retain(|_, value| !value.is_null() && *value != json!({}));
             }
             action.to_string()
         }

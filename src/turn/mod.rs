@@ -10,6 +10,7 @@
 
 pub mod call;
 pub mod catalog;
+pub mod choice;
 pub mod client_call;
 pub mod delta;
 pub mod history;
@@ -38,7 +39,7 @@ use crate::{
     text::think::ThinkMode,
 };
 use call::Pending;
-use catalog::FirstChoice;
+use choice::FirstChoice;
 use round::Round;
 
 /// Seals a text that the client carries for us. Given by the shell, because sealing needs randomness.
@@ -195,7 +196,7 @@ impl Turn {
 
     /// Hears the model stop, and says what is next.
     pub fn end_round(&mut self) -> Next {
-        let finish = self.round.finish.unwrap_or(Finish::Stop);
+        let finish = *self.round.finish.get_or_insert(Finish::Stop);
         self.close_round(match finish {
             Finish::Stop => ItemStatus::Completed,
             Finish::Length | Finish::ContentFilter => ItemStatus::Incomplete,
@@ -231,8 +232,11 @@ impl Turn {
         Next::Ask
     }
 
-    /// Ends the Response early, from wherever it stands.
+    /// Ends the Response early, from wherever it stands. Only the first failure counts.
     pub fn fail(&mut self, error: &ApiError) {
+        if self.status == Status::Failed {
+            return;
+        }
         self.close_round(ItemStatus::Incomplete);
         self.drop_pending();
         let code = error.response_code().to_owned();
@@ -430,6 +434,17 @@ fn empty_message(id: String) -> Item {
     })
 }
 
+#[cfg(test)]
+#[path = "grammar_tests.rs"]
+mod grammar;
+#[cfg(test)]
+mod proptests;
+#[cfg(test)]
+#[path = "round_tests.rs"]
+mod round_tests;
+#[cfg(test)]
+#[path = "script_tests.rs"]
+mod script;
 #[cfg(test)]
 #[path = "turn_tests.rs"]
 mod tests;

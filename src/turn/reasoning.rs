@@ -44,11 +44,7 @@ impl Turn {
         if as_summary {
             return self.write_summary(None, piece);
         }
-        if matches!(self.round.open, Open::Nothing | Open::Message(_) | Open::Call(_))
-            && piece.trim().is_empty()
-        {
-            return;
-        }
+        let Some(piece) = self.begin_thought(piece) else { return };
         self.open_reasoning();
         if !matches!(&self.round.open, Open::Reasoning(open) if matches!(open.part, OpenPart::Content(_)))
         {
@@ -75,15 +71,22 @@ impl Turn {
         });
     }
 
+    /// The piece without the white space that reasoning must not begin with, in one piece or in many; nothing when that is all.
+    fn begin_thought(&self, piece: String) -> Option<String> {
+        if matches!(self.round.open, Open::Reasoning(_)) {
+            return Some(piece);
+        }
+        let text = piece.trim_start();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
     /// Writes a summary that the backend made itself.
     pub(super) fn summarise(&mut self, part: usize, text: String) {
         self.write_summary(Some(part), text);
     }
 
     fn write_summary(&mut self, part: Option<usize>, piece: String) {
-        if !matches!(self.round.open, Open::Reasoning(_)) && piece.trim().is_empty() {
-            return;
-        }
+        let Some(piece) = self.begin_thought(piece) else { return };
         self.open_reasoning();
         let goes_on = matches!(&self.round.open, Open::Reasoning(open)
             if matches!(&open.part, OpenPart::Summary(number, _) if part.is_none_or(|part| part == *number)));

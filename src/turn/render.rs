@@ -3,7 +3,10 @@
 //! What the model did between two things that others said is one assistant message, with every result right after it, whatever order the
 //! items came in.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, VecDeque},
+};
 
 use crate::protocol::{
     Item, ItemStatus, Part,
@@ -28,10 +31,12 @@ pub fn render<'a>(
     items: impl Iterator<Item = &'a Item> + Clone,
     catalog: &Catalog,
 ) -> Vec<PromptMessage<'a>> {
-    let outputs: HashMap<&str, &Item> = items
-        .clone()
-        .filter_map(|item| answered_call_id(item).map(|call_id| (call_id, item)))
-        .collect();
+    let mut outputs: HashMap<&str, VecDeque<&Item>> = HashMap::new();
+    for item in items.clone() {
+        if let Some(call_id) = answered_call_id(item) {
+            outputs.entry(call_id).or_default().push_back(item);
+        }
+    }
     let mut renderer = Renderer { catalog, outputs, messages: Vec::new(), group: None };
     if let Some(instructions) = instructions {
         renderer.system(instructions.into());
@@ -45,7 +50,8 @@ pub fn render<'a>(
 
 struct Renderer<'a, 'c> {
     catalog: &'c Catalog,
-    outputs: HashMap<&'a str, &'a Item>,
+    /// By call id. Some clients use an id again in a later turn: the first call has the first output.
+    outputs: HashMap<&'a str, VecDeque<&'a Item>>,
     messages: Vec<PromptMessage<'a>>,
     group: Option<Group<'a>>,
 }
@@ -195,7 +201,7 @@ impl<'a> Renderer<'a, '_> {
         arguments: Cow<'a, str>,
         data: Option<crate::protocol::Raw>,
     ) {
-        let result = match self.outputs.get(call_id) {
+        let result = match self.outputs.get_mut(call_id).and_then(VecDeque::pop_front) {
             Some(output) => output_parts(output),
             None => vec![PromptPart::Text(NOT_EXECUTED.into())],
         };

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::{
-    protocol::{ItemStatus, Usage, content::Logprob},
+    protocol::{ItemStatus, Status, Usage, content::Logprob},
     text::{
         json_scan::JsonState,
         think::{Segment, ThinkMode, ThinkSplitter},
@@ -19,11 +19,15 @@ use super::{
 
 /// What is known of the Round being heard.
 pub(super) struct Round {
+    /// Takes thinking out of the text, where it may stand there.
     think: Option<ThinkSplitter>,
+    /// Of text that the splitter has not handed on yet.
+    logprobs: Vec<Logprob>,
     pub(super) open: Open,
     /// White space that becomes a message only if something else follows it.
     blank: String,
-    /// What came while a call was not whole yet: items stand one after the other.
+    blank_logprobs: Vec<Logprob>,
+    /// What came while a call was not whole yet: items stand one after the other. Nothing of the open call is in it.
     held: VecDeque<Delta>,
     /// The calls that began, to tell doubles.
     pub(super) seen: Vec<SeenCall>,
@@ -46,9 +50,11 @@ pub(super) enum Open {
 impl Round {
     pub(super) fn new(think: ThinkMode) -> Self {
         Self {
-            think: Some(ThinkSplitter::new(think)),
+            think: (think != ThinkMode::Off).then(|| ThinkSplitter::new(think)),
+            logprobs: Vec::new(),
             open: Open::Nothing,
             blank: String::new(),
+            blank_logprobs: Vec::new(),
             held: VecDeque::new(),
             seen: Vec::new(),
             pending: Vec::new(),
@@ -60,33 +66,55 @@ impl Round {
 }
 
 impl Turn {
-    /// Hears the model.
+    /// Hears the model. After the Round, or the Response, has ended it hears nothing but the usage.
     pub fn feed(&mut self, delta: Delta) {
-        if self.round.finish.is_some() && !matches!(delta, Delta::Usage(_)) {
-            return;
-        }
+        let deaf = self.round.finish.is_some() || self.status != Status::InProgress;
         match delta {
             Delta::Usage(usage) => self.round.usage = Some(usage),
+            _ if deaf => (),
             Delta::Finish(finish) => self.round.finish = Some(finish),
-            Delta::Text { text, logprobs } => self.split(&text, logprobs),
+            Delta::Text { text, logprobs } => self.split(text, logprobs),
+            Delta::Refusal(piece)
+            | Delta::Reasoning(piece)
+            | Delta::Summary { text: piece, .. }
+            | Delta::Arguments { piece, .. }
+                if piece.is_empty() => {}
             delta => self.hear(delta),
         }
     }
 
     /// Takes thinking out of the text, then hears both.
-    fn split(&mut self, text: &str, logprobs: Vec<Logprob>) {
-        let Some(mut think) = self.round.think.take() else { return };
+    fn split(&mut self, piece: String, mut logprobs: Vec<Logprob>) {
+        if !self.rules.logprobs {
+            logprobs.clear();
+        }
+        let held_back = !self.round.logprobs.is_empty();
+        self.round.logprobs.append(&mut logprobs);
+        if piece.is_empty() {
+            // A token that is no text yet: its probability belongs to the text that follows.
+            return;
+        }
+        let Some(think) = &mut self.round.think else {
+            let logprobs = std::mem::take(&mut self.round.logprobs);
+            return self.hear(Delta::Text { text: piece, logprobs });
+        };
         let mut segments = Vec::new();
-        think.push(text, |segment| segments.push(own(segment)));
-        self.round.think = Some(think);
-        self.hear_segments(segments, logprobs);
+        think.push(&piece, |segment| collect(&mut segments, segment));
+        if let ([Delta::Text { text, logprobs }], false) = (segments.as_mut_slice(), held_back)
+            && *text == piece
+        {
+            *logprobs = std::mem::take(&mut self.round.logprobs);
+        }
+        self.hear_segments(segments);
     }
 
-    fn hear_segments(&mut self, segments: Vec<Delta>, logprobs: Vec<Logprob>) {
-        let mut logprobs = Some(logprobs);
+    fn hear_segments(&mut self, segments: Vec<Delta>) {
         for mut segment in segments {
-            if let Delta::Text { logprobs: of_segment, .. } = &mut segment {
-                *of_segment = logprobs.take().unwrap_or_default();
+            match &mut segment {
+                Delta::Text { text, logprobs } if logprobs.is_empty() => {
+                    *logprobs = last_of(std::mem::take(&mut self.round.logprobs), text);
+                }
+                _ => (),
             }
             self.hear(segment);
         }
@@ -94,34 +122,45 @@ impl Turn {
 
     /// Hears a delta now, or later if a call before it is not whole.
     fn hear(&mut self, delta: Delta) {
-        let waits = match (&self.round.open, &delta) {
-            (
-                Open::Call(call),
-                Delta::Arguments { position, .. } | Delta::CallData { position, .. },
-            ) if *position == call.position => false,
-            (Open::Call(call), _) => call.scan.state() != JsonState::Complete,
-            _ => false,
-        };
-        if waits || !self.round.held.is_empty() && !matches!(self.round.open, Open::Call(_)) {
+        if self.waits(&delta) {
             self.round.held.push_back(delta);
             return;
         }
         self.now(delta);
-        self.release();
+        if !self.round.held.is_empty() && !self.call_goes_on() {
+            self.release();
+        }
     }
 
-    /// Hears what was held, as far as it can be heard now.
+    /// Whether a call is open that is not whole.
+    fn call_goes_on(&self) -> bool {
+        matches!(&self.round.open, Open::Call(call) if call.scan.state() != JsonState::Complete)
+    }
+
+    fn waits(&self, delta: &Delta) -> bool {
+        let own = matches!(
+            (&self.round.open, delta),
+            (Open::Call(call), Delta::Arguments { position, .. } | Delta::CallData { position, .. })
+                if *position == call.position
+        );
+        !own && self.call_goes_on()
+    }
+
+    /// Hears what was held, as far as it can be heard now: a call that begins takes what is held of it from behind what is not its own.
     fn release(&mut self) {
+        let mut passed = VecDeque::new();
         while let Some(delta) = self.round.held.pop_front() {
-            if let Open::Call(call) = &self.round.open {
-                let own = matches!(&delta, Delta::Arguments { position, .. } | Delta::CallData { position, .. } if *position == call.position);
-                if !own && call.scan.state() != JsonState::Complete {
-                    self.round.held.push_front(delta);
-                    return;
-                }
+            if self.waits(&delta) {
+                passed.push_back(delta);
+                continue;
             }
             self.now(delta);
+            if !passed.is_empty() && !self.call_goes_on() {
+                passed.append(&mut self.round.held);
+                self.round.held = std::mem::take(&mut passed);
+            }
         }
+        self.round.held = passed;
     }
 
     fn now(&mut self, delta: Delta) {
@@ -143,11 +182,18 @@ impl Turn {
             if text.trim().is_empty() {
                 // Models put blank lines around their calls: no message for those.
                 self.round.blank.push_str(&text);
+                self.round.blank_logprobs.extend(logprobs);
                 return;
             }
-            let blank = std::mem::take(&mut self.round.blank);
+            let mut blank = std::mem::take(&mut self.round.blank);
+            let mut all_logprobs = std::mem::take(&mut self.round.blank_logprobs);
             self.open_message();
-            return self.write(if blank.is_empty() { text } else { blank + &text }, logprobs);
+            if blank.is_empty() {
+                return self.write(text, logprobs);
+            }
+            blank.push_str(&text);
+            all_logprobs.extend(logprobs);
+            return self.write(blank, all_logprobs);
         }
         self.write(text, logprobs);
     }
@@ -155,6 +201,7 @@ impl Turn {
     /// Closes the open item, and forgets white space that nothing followed.
     pub(super) fn close_open(&mut self, status: ItemStatus) {
         self.round.blank.clear();
+        self.round.blank_logprobs.clear();
         match std::mem::replace(&mut self.round.open, Open::Nothing) {
             Open::Nothing => (),
             Open::Message(message) => self.close_message(message, status),
@@ -167,21 +214,19 @@ impl Turn {
     pub(super) fn close_round(&mut self, status: ItemStatus) {
         if let Some(mut think) = self.round.think.take() {
             let mut segments = Vec::new();
-            think.finish(|segment| segments.push(own(segment)));
-            self.hear_segments(segments, Vec::new());
+            think.finish(|segment| collect(&mut segments, segment));
+            self.hear_segments(segments);
         }
         while !self.round.held.is_empty() {
             // A call that never became whole: what waited for it is heard after it.
-            self.close_open(match status {
-                ItemStatus::Completed => ItemStatus::Completed,
-                _ => ItemStatus::Incomplete,
-            });
+            self.close_open(status);
             self.release();
         }
         let blank = std::mem::take(&mut self.round.blank);
         if !blank.is_empty() && self.slots.is_empty() && matches!(self.round.open, Open::Nothing) {
+            let logprobs = std::mem::take(&mut self.round.blank_logprobs);
             self.open_message();
-            self.write(blank, Vec::new());
+            self.write(blank, logprobs);
         }
         self.close_open(status);
         if let Some(usage) = self.round.usage.take() {
@@ -190,9 +235,24 @@ impl Turn {
     }
 }
 
-fn own(segment: Segment<'_>) -> Delta {
+/// Adds a segment. Texts that follow each other are one, so that one piece of the model is one event.
+fn collect(segments: &mut Vec<Delta>, segment: Segment<'_>) {
     match segment {
-        Segment::Text(text) => Delta::Text { text: text.to_owned(), logprobs: Vec::new() },
-        Segment::Reasoning(text) => Delta::Reasoning(text.to_owned()),
+        Segment::Text(more) => match segments.last_mut() {
+            Some(Delta::Text { text, .. }) => text.push_str(more),
+            _ => segments.push(Delta::Text { text: more.to_owned(), logprobs: Vec::new() }),
+        },
+        Segment::Reasoning(text) => segments.push(Delta::Reasoning(text.to_owned())),
     }
+}
+
+/// The last of these that make up the text: those before are of thinking and its tags.
+fn last_of(mut logprobs: Vec<Logprob>, text: &str) -> Vec<Logprob> {
+    let mut missing = text.len();
+    let mut from = logprobs.len();
+    while missing > 0 && from > 0 {
+        from -= 1;
+        missing = missing.saturating_sub(logprobs[from].token.len());
+    }
+    logprobs.split_off(from)
 }

@@ -23,7 +23,6 @@ use crate::{
     config::{Config, Profile, Share},
     engine::{Engine, EngineRules, Parts},
     http::{self, Api, ApiParts, DoorRules},
-    seal::Sealer,
     store::{self, StoreError},
     tasks::Tasks,
     telemetry::Metrics,
@@ -48,7 +47,12 @@ pub struct App {
 
 impl App {
     /// Opens the database, finds the models, binds the port. Nothing is served yet.
-    pub async fn build(config: &Config, models: Models, clock: Clock, ids: Ids) -> anyhow::Result<Self> {
+    pub async fn build(
+        config: &Config,
+        models: Models,
+        clock: Clock,
+        ids: Ids,
+    ) -> anyhow::Result<Self> {
         let tasks = Tasks::default();
         let base = Base::open(config, &tasks).await?;
         let sealer = base.sealer(config)?;
@@ -101,7 +105,10 @@ impl App {
     }
 
     /// Serves until `stop` resolves; then lets what runs finish within the grace, cuts off the rest, and stops what is behind it.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+    pub async fn serve(
+        self,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> anyhow::Result<()> {
         let Self { listener, api, base, tasks, cut, grace, .. } = self;
         tasks.spawn(sweep(api.engine.clone(), base.keep));
         let asked = CancellationToken::new();
@@ -117,7 +124,8 @@ impl App {
             }
         });
         let serving = axum::serve(listener, http::router(&api))
-            .with_graceful_shutdown(async move { stopping.cancelled().await });
+            .with_graceful_shutdown(async move { stopping.cancelled().await })
+            .into_future();
         tokio::pin!(serving);
         let served = tokio::select! {
             served = &mut serving => Some(served),
@@ -182,7 +190,11 @@ async fn bootstrap(config: &Config, base: &Base, ids: &Ids, clock: &Clock) -> an
 /// An address that others can reach needs keys.
 async fn refuse_open_door(config: &Config, base: &Base) -> anyhow::Result<()> {
     let alone = config.listen.ip().is_loopback();
-    if alone || config.auth.open || config.auth.oidc.is_some() || store::keys::any(&base.pool).await? {
+    if alone
+        || config.auth.open
+        || config.auth.oidc.is_some()
+        || store::keys::any(&base.pool).await?
+    {
         return Ok(());
     }
     anyhow::bail!(
