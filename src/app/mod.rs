@@ -18,6 +18,7 @@ use crate::{
     auth::{
         Gate,
         keys::{self, Holder},
+        oidc::Oidc,
     },
     clock::{Clock, Ids},
     config::{Config, Profile, Share},
@@ -71,12 +72,15 @@ impl App {
             metrics: Metrics::default(),
             rules: rules(config),
         });
-        let gate = Gate::new(
+        let mut gate = Gate::new(
             base.pool.clone(),
-            clock,
+            clock.clone(),
             config.auth.open,
             config.auth.trusted_user_header.clone(),
         );
+        if let Some(oidc) = &config.auth.oidc {
+            gate = gate.with_oidc(Oidc::new(oidc.clone(), clock)?);
+        }
         let guarded = gate.is_guarded().await?;
         let api = Api::new(ApiParts {
             engine,
@@ -85,6 +89,7 @@ impl App {
                 ping: config.http.ping,
                 body_limit: config.http.body_limit(),
                 cors: config.http.cors.clone(),
+                socket_max: config.websocket.max,
             },
         });
         let listener = TcpListener::bind(config.listen).await.with_context(|| {

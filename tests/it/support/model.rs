@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use antiphon::{
@@ -137,12 +140,12 @@ impl Model for Script {
             tools: ask.tools.iter().map(|tool| tool.name.clone()).collect(),
         });
         let round = self.rounds.lock().unwrap().pop_front().expect("asked once too often");
-        let listener = Listener { deserted: self.deserted.clone(), finished: false };
+        let listener =
+            Listener { deserted: self.deserted.clone(), finished: AtomicBool::new(false) };
         async move {
             match round {
                 Round::Refuse(error) => {
-                    let mut listener = listener;
-                    listener.finished = true;
+                    listener.content();
                     Err(error)
                 }
                 Round::Play(steps) => Ok(play(steps, listener)),
@@ -151,20 +154,27 @@ impl Model for Script {
         .boxed()
     }
 
-    fn facts(&self, _model: &str) -> Facts {
-        Facts { think: ThinkMode::Off }
+    fn facts<'a>(&'a self, _model: &'a str) -> BoxFuture<'a, Facts> {
+        std::future::ready(Facts { think: ThinkMode::Off }).boxed()
     }
 }
 
 /// Notices that the listener went away.
 struct Listener {
     deserted: Arc<Semaphore>,
-    finished: bool,
+    finished: AtomicBool,
+}
+
+impl Listener {
+    /// It has heard the end.
+    fn content(&self) {
+        self.finished.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if !self.finished {
+        if !self.finished.load(Ordering::Relaxed) {
             self.deserted.add_permits(1);
         }
     }
@@ -172,7 +182,7 @@ impl Drop for Listener {
 
 fn play(steps: Vec<Step>, listener: Listener) -> Deltas {
     let steps = VecDeque::from(steps);
-    stream::unfold((steps, listener), |(mut steps, mut listener)| async move {
+    stream::unfold((steps, listener), |(mut steps, listener)| async move {
         loop {
             match steps.pop_front() {
                 Some(Step::Say(delta)) => return Some((Ok(vec![delta]), (steps, listener))),
@@ -182,11 +192,11 @@ fn play(steps: Vec<Step>, listener: Listener) -> Deltas {
                 }
                 Some(Step::Break(error)) => {
                     steps.clear();
-                    listener.finished = true;
+                    listener.content();
                     return Some((Err(error), (steps, listener)));
                 }
                 None => {
-                    listener.finished = true;
+                    listener.content();
                     return None;
                 }
             }
