@@ -29,6 +29,7 @@ fn begin(think: ThinkMode) -> Turn {
         think,
         logprobs: false,
         seal: None,
+        seal_data: None,
         max_rounds: 32,
         used_call_ids: HashSet::new(),
     };
@@ -75,9 +76,10 @@ fn hear(mut turn: Turn, deltas: Vec<Delta>) -> Turn {
     turn
 }
 
+const CHUNK: &str = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" token"},"finish_reason":null}]}"#;
+
 fn stream(chunks: usize) -> Vec<u8> {
-    let chunk = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" token"},"finish_reason":null}]}"#;
-    let mut stream = format!("{chunk}\n\n").repeat(chunks).into_bytes();
+    let mut stream = format!("{CHUNK}\n\n").repeat(chunks).into_bytes();
     stream.extend_from_slice(b"data: [DONE]\n\n");
     stream
 }
@@ -106,9 +108,11 @@ fn main() {
 
     let bytes = stream(500);
     let mut group = criterion.benchmark_group("sse");
-    for (name, size) in
-        [("whole frames", 158), ("pieces of 16 KiB", 16 * 1024), ("pieces of 100 B", 100)]
-    {
+    for (name, size) in [
+        ("whole frames", CHUNK.len() + 2),
+        ("pieces of 16 KiB", 16 * 1024),
+        ("pieces of 100 B", 100),
+    ] {
         group.throughput(Throughput::Elements(501));
         group.bench_function(format!("500 chunks in {name}"), |bencher| {
             bencher.iter(|| {

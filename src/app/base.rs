@@ -97,7 +97,7 @@ impl Base {
             Ok(Ok(())) => (),
             Ok(Err(error)) => tracing::error!(%error, "the private Postgres did not stop"),
             Err(_elapsed) => {
-                tracing::warn!("others still use the private Postgres; it ends with this process")
+                tracing::warn!("others still use the private Postgres; it ends with this process");
             }
         }
     }

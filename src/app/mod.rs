@@ -67,7 +67,7 @@ impl App {
             tasks: tasks.clone(),
             cut: cut.clone(),
             sealer: Arc::new(sealer),
-            model: models.model.clone(),
+            model: models.source.clone(),
             tools: tools(config, &clock),
             metrics: Metrics::default(),
             rules: rules(config),
@@ -85,6 +85,7 @@ impl App {
         let api = Api::new(ApiParts {
             engine,
             gate,
+            models: models.source.clone(),
             rules: DoorRules {
                 ping: config.http.ping,
                 body_limit: config.http.body_limit(),
@@ -92,6 +93,7 @@ impl App {
                 socket_max: config.websocket.max,
             },
         });
+        Models::watch(models.source.clone(), &tasks);
         let listener = TcpListener::bind(config.listen).await.with_context(|| {
             format!("cannot listen on {}: is another antiphon running? (`listen`)", config.listen)
         })?;
@@ -132,14 +134,18 @@ impl App {
             .with_graceful_shutdown(async move { stopping.cancelled().await })
             .into_future();
         tokio::pin!(serving);
-        let served = tokio::select! {
-            served = &mut serving => Some(served),
+        let mut served = None;
+        tokio::select! {
+            // Sockets are no requests any more for the server, but tasks that end once they have finished what they write.
+            () = async {
+                served = Some((&mut serving).await);
+                tasks.stop(grace).await;
+            } => (),
             lost = base.lost() => {
                 tracing::error!(%lost, "the private Postgres ended; stopping");
-                None
             }
-            () = async { asked.cancelled().await; tokio::time::sleep(grace).await } => None,
-        };
+            () = async { asked.cancelled().await; tokio::time::sleep(grace).await } => (),
+        }
         cut.cancel();
         let served = match served {
             Some(served) => served,

@@ -4,12 +4,12 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     protocol::{
-        ApiError, Item, ItemStatus, Part, Principal, SharedItem, content::ReasoningText,
-        item::Reasoning,
+        ApiError, Extra, Item, ItemStatus, Part, Principal, Raw, SharedItem,
+        content::ReasoningText, item::Reasoning,
     },
     seal::Purpose,
     store,
-    turn::reasoning::SealedReasoning,
+    turn::{call::SEALED_DATA, reasoning::SealedReasoning},
 };
 
 use super::Engine;
@@ -38,8 +38,15 @@ impl Engine {
             }
             let mut item = item;
             refuse_files(&item, &path)?;
-            if let Item::Reasoning(reasoning) = &mut item {
-                self.open_reasoning(principal, reasoning, &path)?;
+            match &mut item {
+                Item::Reasoning(reasoning) => self.open_reasoning(principal, reasoning, &path)?,
+                Item::FunctionCall(call) => {
+                    call.data = self.open_data(principal, &mut call.extra, &path)?;
+                }
+                Item::CustomToolCall(call) => {
+                    call.data = self.open_data(principal, &mut call.extra, &path)?;
+                }
+                _ => (),
             }
             if item.id().is_empty() {
                 item.set_id(self.parts().ids.mint(item.id_prefix()));
@@ -75,7 +82,7 @@ impl Engine {
         Ok(found.into_iter().collect())
     }
 
-    /// Opens reasoning that we sealed. What another server sealed is skipped: nobody here can read it.
+    /// Opens reasoning that we sealed.
     fn open_reasoning(
         &self,
         principal: &Principal,
@@ -83,25 +90,55 @@ impl Engine {
         path: &impl Fn() -> String,
     ) -> Result<(), ApiError> {
         let Some(sealed) = &reasoning.encrypted_content else { return Ok(()) };
-        let opened = self.parts().sealer.open(Purpose::Reasoning, &principal.tenant_id, sealed);
-        let invalid = || {
-            ApiError::invalid(
-                format!("{}.encrypted_content", path()),
-                "The encrypted content could not be verified: it was changed, belongs to someone else, or its key is gone. Leave the item out.",
-            )
-            .code("invalid_encrypted_content")
-        };
-        let Some(opened) = opened.map_err(|_| invalid())? else {
-            tracing::warn!("reasoning that another server sealed is not shown to the model");
-            return Ok(());
-        };
-        let opened: SealedReasoning = serde_json::from_slice(&opened).map_err(|_| invalid())?;
+        let Some(opened) = self.open(principal, sealed, path)? else { return Ok(()) };
+        let opened: SealedReasoning =
+            serde_json::from_slice(&opened).map_err(|_| does_not_open(path))?;
         if reasoning.content.is_empty() && reasoning.summary.is_empty() && !opened.text.is_empty() {
             reasoning.content = vec![Part::ReasoningText(ReasoningText { text: opened.text })];
         }
         reasoning.data = opened.data;
         Ok(())
     }
+
+    /// Opens what a backend wants back with its call.
+    fn open_data(
+        &self,
+        principal: &Principal,
+        extra: &mut Extra,
+        path: &impl Fn() -> String,
+    ) -> Result<Option<Raw>, ApiError> {
+        let Some(serde_json::Value::String(sealed)) = extra.remove(SEALED_DATA) else {
+            return Ok(None);
+        };
+        let Some(opened) = self.open(principal, &sealed, path)? else { return Ok(None) };
+        let opened = String::from_utf8(opened).map_err(|_| does_not_open(path))?;
+        Raw::parse(&opened).map(Some).map_err(|_| does_not_open(path))
+    }
+
+    /// Opens what we sealed. What another server sealed is skipped: nobody here can read it.
+    fn open(
+        &self,
+        principal: &Principal,
+        sealed: &str,
+        path: &impl Fn() -> String,
+    ) -> Result<Option<Vec<u8>>, ApiError> {
+        let keys = &self.parts().sealer;
+        let opened = keys
+            .open(Purpose::Reasoning, &principal.tenant_id, sealed)
+            .map_err(|_| does_not_open(path))?;
+        if opened.is_none() {
+            tracing::warn!("what another server sealed is not shown to the model");
+        }
+        Ok(opened)
+    }
+}
+
+fn does_not_open(path: &impl Fn() -> String) -> ApiError {
+    ApiError::invalid(
+        format!("{}.encrypted_content", path()),
+        "The encrypted content could not be verified: it was changed, belongs to someone else, or its key is gone. Leave the item out.",
+    )
+    .code("invalid_encrypted_content")
 }
 
 /// Files by id need a file store, which this server does not have yet.

@@ -119,6 +119,7 @@ impl Engine {
             think: facts.think,
             logprobs: request.include.contains(&Include::OutputTextLogprobs),
             seal: sealed.then(|| self.sealing(principal)),
+            seal_data: (!request.store).then(|| self.sealing(principal)),
             max_rounds: rules.max_rounds,
             used_call_ids,
         };

@@ -8,8 +8,10 @@ pub mod door;
 pub mod error;
 pub mod health;
 pub mod input_tokens;
+pub mod models;
 pub mod openapi;
 pub mod page;
+pub mod passthrough;
 pub mod query;
 pub mod responses;
 pub mod socket;
@@ -29,7 +31,7 @@ use tower_http::{
     decompression::RequestDecompressionLayer,
 };
 
-use crate::{auth::Gate, engine::Engine, protocol::ApiError};
+use crate::{auth::Gate, engine::Engine, model::Source, protocol::ApiError};
 
 /// What handlers work with.
 #[derive(Clone)]
@@ -43,6 +45,8 @@ pub struct ApiParts {
     pub engine: Engine,
     /// Says who asks.
     pub gate: Gate,
+    /// The models, for what is not a Response.
+    pub models: Arc<Source>,
     /// The rules of the door.
     pub rules: DoorRules,
 }
@@ -95,7 +99,12 @@ pub fn router(api: &Api) -> Router {
         .route(
             "/conversations/{id}/items/{item_id}",
             get(conversations::retrieve_item).delete(conversations::delete_item),
-        );
+        )
+        .route("/models", get(models::list))
+        .route("/models/{*id}", get(models::retrieve));
+    let v1 = passthrough::PATHS
+        .iter()
+        .fold(v1, |v1, path| v1.route(&format!("/{path}"), post(passthrough::forward)));
     Router::new()
         .nest("/v1", v1)
         .route("/healthz", get(health::alive))

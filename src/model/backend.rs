@@ -20,6 +20,7 @@ use super::{
     dialect::Dialect,
     health::Health,
     intake::Reading,
+    responses,
     terms::Terms,
     told::{Told, body_text},
 };
@@ -292,10 +293,8 @@ impl Backend {
                 ("chat/completions", chat::body(ask, model, terms)?, Box::new(reading))
             }
             Wire::Responses => {
-                return Err(ModelError::new(
-                    ModelErrorKind::Rejected,
-                    "The wire `responses` is not there yet.",
-                ));
+                let reading = responses::ResponsesReading::new(model.to_owned(), key);
+                ("responses", responses::body(ask, model, terms)?, Box::new(reading))
             }
         };
         Ok(Question { path, body, reading })

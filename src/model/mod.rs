@@ -7,11 +7,18 @@ mod answer;
 pub mod ask;
 pub mod backend;
 mod chat;
+pub mod demo;
 mod detect;
 pub mod dialect;
 pub mod error;
 mod health;
 mod intake;
+pub mod passthrough;
+mod recite;
+mod responses;
+pub mod router;
+pub mod script;
+pub mod source;
 pub mod sse;
 mod terms;
 mod told;
@@ -20,8 +27,13 @@ use futures::{future::BoxFuture, stream::BoxStream};
 
 pub use ask::{Ask, AskTool, Choice};
 pub use backend::{Backend, Patience, SettingError, Surroundings};
+pub use demo::Demo;
 pub use dialect::Dialect;
 pub use error::{ModelError, ModelErrorKind};
+pub use passthrough::{Forward, Forwarded};
+pub use router::{ListedModel, Router, discover};
+pub use script::{Script, ScriptError};
+pub use source::Source;
 
 use crate::{text::think::ThinkMode, turn::Delta};
 

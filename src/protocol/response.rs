@@ -122,13 +122,16 @@ pub struct Usage {
 impl Usage {
     /// Adds the tokens of one more Round.
     pub fn add(&mut self, round: &Self) {
-        self.input_tokens += round.input_tokens;
-        self.input_tokens_details.cached_tokens += round.input_tokens_details.cached_tokens;
-        self.input_tokens_details.cache_write_tokens +=
-            round.input_tokens_details.cache_write_tokens;
-        self.output_tokens += round.output_tokens;
-        self.output_tokens_details.reasoning_tokens += round.output_tokens_details.reasoning_tokens;
-        self.total_tokens += round.total_tokens;
+        // Saturating: the numbers are an upstream's.
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.input_tokens, round.input_tokens);
+        let (input, more) = (&mut self.input_tokens_details, round.input_tokens_details);
+        add(&mut input.cached_tokens, more.cached_tokens);
+        add(&mut input.cache_write_tokens, more.cache_write_tokens);
+        add(&mut self.output_tokens, round.output_tokens);
+        let (output, more) = (&mut self.output_tokens_details, round.output_tokens_details);
+        add(&mut output.reasoning_tokens, more.reasoning_tokens);
+        add(&mut self.total_tokens, round.total_tokens);
     }
 }
 

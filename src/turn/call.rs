@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     protocol::{
-        Event, Item, ItemStatus, Raw,
+        Event, Extra, Item, ItemStatus, Raw,
         hosted::McpCall,
         item::{CustomToolCall, FunctionCall},
     },
@@ -47,6 +47,9 @@ pub(super) struct Pending {
     /// Its output, or why there is none.
     pub(super) outcome: Option<Result<String, String>>,
 }
+
+/// The field of a call item that carries [`Turn::sealed_data`]; an extension.
+pub const SEALED_DATA: &str = "encrypted_content";
 
 /// The label of tools that antiphon itself offers.
 pub(super) const OWN_LABEL: &str = "antiphon";
@@ -260,8 +263,8 @@ impl Turn {
                     name,
                     arguments,
                     namespace,
+                    extra: self.sealed_data(data.as_ref()),
                     data,
-                    ..FunctionCall::default()
                 })
             }
             Target::Custom { name, namespace } => {
@@ -282,8 +285,8 @@ impl Turn {
                     name,
                     input,
                     namespace,
+                    extra: self.sealed_data(data.as_ref()),
                     data,
-                    ..CustomToolCall::default()
                 })
             }
             Target::Client(kind) => {
@@ -311,6 +314,15 @@ impl Turn {
         };
         self.round.client_calls += usize::from(handed_over);
         self.done(output_index, item);
+    }
+
+    /// What a backend wants back with its call, sealed into a field that clients send back with the item.
+    fn sealed_data(&self, data: Option<&Raw>) -> Extra {
+        let mut extra = Extra::new();
+        if let (Some(data), Some(seal)) = (data, &self.rules.seal_data) {
+            extra.insert(SEALED_DATA, seal(data.json()).into());
+        }
+        extra
     }
 
     /// The call's arguments are whole; its item is finished when the tool has answered.

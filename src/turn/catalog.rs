@@ -149,6 +149,12 @@ impl Catalog {
         self.names.get(&key).cloned().unwrap_or_else(|| model_name(namespace, name))
     }
 
+    /// The name under which the model knows a tool of the client that has an item type of its own.
+    pub fn name_of_kind(&self, kind: ClientKind) -> String {
+        let key = (Some(OF_A_KIND.to_owned()), kind.model_name().to_owned());
+        self.names.get(&key).cloned().unwrap_or_else(|| kind.model_name().to_owned())
+    }
+
     /// The name under which the model knows a tool of antiphon's own.
     pub fn own_name(&self, name: &str) -> String {
         let key = (Some(super::call::OWN_LABEL.to_owned()), name.to_owned());
@@ -248,7 +254,7 @@ impl Catalog {
         };
         let name = kind.model_name();
         self.offer(
-            (None, name.to_owned()),
+            (Some(OF_A_KIND.to_owned()), name.to_owned()),
             name,
             Some(description.to_owned()),
             schema(parameters),
@@ -304,6 +310,9 @@ impl Catalog {
             .unwrap_or(name)
     }
 }
+
+/// Stands for a namespace of the tools with an item type of their own: a client may have a function `shell` besides.
+const OF_A_KIND: &str = "";
 
 impl ClientKind {
     /// The tool's name for the model.

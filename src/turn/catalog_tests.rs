@@ -76,6 +76,20 @@ fn names_are_mapped_back_exactly() {
 }
 
 #[test]
+fn a_function_named_like_a_tool_type_stays_itself() {
+    for tools in [
+        json!([function("shell"), { "type": "shell" }]),
+        json!([{ "type": "shell" }, function("shell")]),
+    ] {
+        let catalog = catalog(&tools, &json!("auto")).unwrap();
+        let function = Target::Function { name: "shell".to_owned(), namespace: None };
+        assert_eq!(catalog.target(&catalog.name_for(None, "shell")), function);
+        let kind = Target::Client(ClientKind::Shell);
+        assert_eq!(catalog.target(&catalog.name_of_kind(ClientKind::Shell)), kind);
+    }
+}
+
+#[test]
 fn many_tools_of_one_name_stay_apart_and_short() {
     let tools: Vec<serde_json::Value> = (0..1100).map(|_| function(&"y".repeat(64))).collect();
     let names = offered(&json!(tools));

@@ -214,3 +214,7 @@ fn example(kind: ClientKind) -> &'static str {
         ClientKind::ToolSearch => r#"A right example: {"query":"read a file"}"#,
     }
 }
+
+#[cfg(test)]
+#[path = "client_call_tests.rs"]
+mod tests;

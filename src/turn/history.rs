@@ -103,6 +103,26 @@ mod tests {
     }
 
     #[test]
+    fn only_functions_and_custom_tools_must_be_answered() {
+        let shell = r#"{"type":"local_shell_call","id":"lsh","call_id":"a","action":{}}"#;
+        let custom = r#"{"type":"custom_tool_call","call_id":"a","name":"p","input":"x"}"#;
+        let shell_output = r#"{"type":"local_shell_call_output","id":"a","output":"x"}"#;
+        let custom_output = r#"{"type":"custom_tool_call_output","call_id":"a","output":"x"}"#;
+        let approval = r#"{"type":"mcp_approval_request","id":"r","server_label":"s","name":"t","arguments":"{}"}"#;
+        for (history, passes) in [
+            (vec![shell], true),
+            (vec![shell, shell_output], true),
+            (vec![shell_output], false),
+            (vec![custom], false),
+            (vec![custom, custom_output], true),
+            (vec![approval], true),
+        ] {
+            let items = items(&format!("[{}]", history.join(",")));
+            assert_eq!(check(items.iter(), false).is_ok(), passes, "{history:?}");
+        }
+    }
+
+    #[test]
     fn calls_and_outputs_pair_up() {
         let call = |id: &str| {
             format!(r#"{{"type":"function_call","call_id":"{id}","name":"f","arguments":"{{}}"}}"#)

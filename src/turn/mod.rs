@@ -56,6 +56,8 @@ pub struct Rules {
     pub logprobs: bool,
     /// Seals reasoning, when the client asked for it sealed.
     pub seal: Option<Sealing>,
+    /// Seals what a backend wants back with its calls, for clients that keep their own history.
+    pub seal_data: Option<Sealing>,
     /// How often the model may be asked.
     pub max_rounds: u32,
     /// Call ids that the history uses already.

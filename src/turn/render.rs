@@ -93,7 +93,7 @@ impl<'a> Renderer<'a, '_> {
                 if let Some(kind) = client_kind(item)
                     && !call.call_id.is_empty()
                 {
-                    let name = self.catalog.name_for(None, kind.model_name());
+                    let name = self.catalog.name_of_kind(kind);
                     let arguments = client_call::arguments(kind, call);
                     self.call(&call.call_id, name, arguments.into(), None);
                 }

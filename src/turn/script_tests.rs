@@ -51,6 +51,7 @@ impl Stage {
             think: ThinkMode::Off,
             logprobs: false,
             seal: None,
+            seal_data: None,
             max_rounds: 8,
             used_call_ids: HashSet::new(),
         };

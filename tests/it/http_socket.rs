@@ -6,7 +6,10 @@ use antiphon::model::{ModelError, ModelErrorKind};
 use futures::{SinkExt as _, StreamExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async,
     tungstenite::{Error, Message, client::IntoClientRequest as _, http::HeaderValue},
@@ -34,6 +37,14 @@ impl Socket {
             Ok((socket, _)) => Ok(Self(socket)),
             Err(Error::Http(response)) => Err(response.status().as_u16()),
             Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The connection below the protocol.
+    fn wire(&mut self) -> &mut TcpStream {
+        match self.0.get_mut() {
+            MaybeTlsStream::Plain(wire) => wire,
+            other => panic!("{other:?}"),
         }
     }
 
@@ -247,6 +258,20 @@ async fn a_continuation_that_fails_makes_the_socket_forget() {
 }
 
 #[tokio::test]
+async fn a_model_that_breaks_off_fails_the_response_and_the_socket_stays() {
+    let broken = ModelError::new(ModelErrorKind::BrokenStream, "it broke off");
+    let server =
+        start(Script::new([Round::Play(vec![say("he"), Step::Break(broken)]), text("two")])).await;
+    let mut socket = Socket::open(&server).await;
+    socket.create(unstored("1")).await;
+    let frames = socket.answer().await;
+    // The event `error` has a number and no status; the frame of a refusal is the other way round.
+    let kinds: Vec<_> = frames.iter().rev().take(2).map(|frame| &frame["type"]).collect();
+    assert_eq!(kinds, ["response.failed", "error"]);
+    socket.response(unstored("2")).await;
+}
+
+#[tokio::test]
 async fn a_function_call_is_answered_on_the_same_socket() {
     let model = Script::new([call("call_1", "f", "{}"), text("done")]);
     let server = start(model.clone()).await;
@@ -300,12 +325,17 @@ async fn bad_frames_are_refused_and_the_socket_stays() {
 async fn a_message_over_the_limit_is_refused_and_ends_the_socket() {
     let server = start(Script::new([])).await;
     let mut socket = Socket::open(&server).await;
-    // The server may have closed before it has taken all of it.
-    let _ = socket.0.send(Message::text("x".repeat((1 << 20) + 1))).await;
-    if let Some(refused) = socket.next().await {
-        assert_eq!(refused["error"]["code"], "request_too_large");
-        assert_eq!(socket.next().await, None);
-    }
+    // The head of a text frame that promises 2 MiB: it is refused before any of them have come.
+    let mut head = vec![0x81, 0x80 | 127];
+    head.extend((2_u64 << 20).to_be_bytes());
+    head.extend([0; 4]);
+    socket.wire().write_all(&head).await.unwrap();
+    let refused = socket.next().await.unwrap();
+    assert_eq!(
+        (&refused["status"], &refused["error"]["code"]),
+        (&json!(413), &json!("request_too_large"))
+    );
+    assert_eq!(socket.next().await, None);
 }
 
 #[tokio::test]
@@ -367,17 +397,20 @@ async fn the_time_of_a_socket_is_limited() {
 async fn a_quiet_socket_is_pinged_and_a_dead_one_closed() {
     let mut setup = Setup::default();
     setup.door.ping = Duration::from_millis(20);
-    let server = start_with(Script::new([]), setup).await;
-    let mut socket = Socket::open(&server).await;
-    // Reading answers pings, so this socket lives longer than any that answers none.
+    let server = start_with(Script::new([text("hello")]), setup).await;
+    let mut alive = Socket::open(&server).await;
+    // Reading answers pings, so this one lives through more of them than one that answers none.
     for _ in 0..12 {
-        assert!(matches!(socket.0.next().await, Some(Ok(Message::Ping(_)))));
+        assert!(matches!(alive.0.next().await, Some(Ok(Message::Ping(_)))));
     }
-    let _dead = Socket::open(&server).await;
-    drop(socket);
-    // Nobody reads the second socket; once it is given up, nothing is left that a stop would have to wait for.
-    tokio::time::sleep(Duration::from_millis(20 * 20)).await;
-    assert!(server.tasks.stop(Duration::from_secs(5)).await);
+    alive.response(json!({ "input": "hi" })).await;
+
+    let mut dead = Socket::open(&server).await;
+    let mut heard = Vec::new();
+    // Below the protocol, where nobody answers.
+    dead.wire().read_to_end(&mut heard).await.unwrap();
+    let goodbye = b"no sign of life";
+    assert!(heard.windows(goodbye.len()).any(|part| part == goodbye), "{heard:?}");
 }
 
 #[tokio::test]

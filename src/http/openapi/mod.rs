@@ -5,6 +5,8 @@ mod schemas;
 use axum::Json;
 use serde_json::{Map, Value, json};
 
+use super::passthrough;
+
 /// One thing that can be asked.
 struct Operation {
     method: &'static str,
@@ -213,6 +215,24 @@ const OPERATIONS: &[Operation] = &[
     },
     Operation {
         method: "get",
+        path: "/v1/models",
+        id: "listModels",
+        summary: "List the models that can be asked for",
+        query: &[],
+        body: None,
+        answer: Answer::Json("ModelList"),
+    },
+    Operation {
+        method: "get",
+        path: "/v1/models/{id}",
+        id: "getModel",
+        summary: "Fetch a model; its id may hold slashes",
+        query: &[],
+        body: None,
+        answer: Answer::Json("Model"),
+    },
+    Operation {
+        method: "get",
         path: "/healthz",
         id: "health",
         summary: "Whether the process lives",
@@ -260,6 +280,9 @@ fn build() -> Value {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method] = operation.json();
     }
+    for path in passthrough::PATHS {
+        paths.insert(format!("/v1/{path}"), json!({ "post": handed_on(path) }));
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -274,6 +297,27 @@ fn build() -> Value {
             "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
             "schemas": schemas::all(),
         },
+    })
+}
+
+/// What the upstream answers is the upstream's to describe.
+fn handed_on(path: &str) -> Value {
+    let anything = json!({ "*/*": { "schema": {} } });
+    json!({
+        "operationId": format!("forward_{}", path.replace('/', "_")),
+        "summary": "Handed to the upstream of the model as it is",
+        "requestBody": { "required": true, "content": anything },
+        "responses": {
+            "200": { "description": "What the upstream answered.", "content": anything },
+            "default": went_wrong(),
+        },
+    })
+}
+
+fn went_wrong() -> Value {
+    json!({
+        "description": "It went wrong.",
+        "content": { "application/json": { "schema": reference("Error") } },
     })
 }
 
@@ -327,10 +371,7 @@ impl Operation {
             answers["101"] = json!({ "description": "The connection is a WebSocket now." });
         }
         if self.path.starts_with("/v1/") {
-            answers["default"] = json!({
-                "description": "It went wrong.",
-                "content": { "application/json": { "schema": reference("Error") } },
-            });
+            answers["default"] = went_wrong();
         }
         answers
     }

@@ -90,6 +90,24 @@ pub(super) fn all() -> Value {
             "properties": { "ready": { "type": "boolean" } },
             "additionalProperties": true,
         },
+        "Model": {
+            "type": "object",
+            "required": ["id", "object", "created", "owned_by"],
+            "properties": {
+                "id": text(),
+                "object": { "const": "model" },
+                "created": { "type": "integer" },
+                "owned_by": text(),
+            },
+        },
+        "ModelList": {
+            "type": "object",
+            "required": ["object", "data"],
+            "properties": {
+                "object": { "const": "list" },
+                "data": { "type": "array", "items": reference("Model") },
+            },
+        },
         "Document": { "type": "object" },
         "ResponseList": list("Response"),
         "ConversationList": list("Conversation"),

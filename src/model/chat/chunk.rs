@@ -116,7 +116,7 @@ impl<'a> Piece<'a> {
 }
 
 /// A text, if it is one; halves of surrogate pairs are kept.
-pub(super) fn text(raw: &RawValue) -> Option<WireText<'_>> {
+pub(crate) fn text(raw: &RawValue) -> Option<WireText<'_>> {
     if !raw.get().starts_with('"') {
         return None;
     }
@@ -174,6 +174,12 @@ pub(super) fn logprobs(raw: &RawValue) -> Vec<Logprob> {
         .ok()
         .and_then(|logprobs| logprobs.content)
         .unwrap_or_default()
+}
+
+/// How likely tokens were, given as a plain list.
+pub(crate) fn logprobs_of(raw: &RawValue) -> Vec<Logprob> {
+    let repaired = repair_json(raw.get().as_bytes());
+    serde_json::from_slice::<Option<Vec<Logprob>>>(&repaired).ok().flatten().unwrap_or_default()
 }
 
 /// The tokens, under any of the names that backends give them. What is missing is 0, a missing total the sum.

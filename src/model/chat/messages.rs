@@ -220,7 +220,8 @@ fn assistant<'a>(
         BlankContent::Null | BlankContent::Empty => Some(""),
     };
     let reasoning = message.reasoning.as_deref().filter(|text| !text.is_empty());
-    let details = message.reasoning_data.as_ref().filter(|data| data.json().starts_with('['));
+    let details =
+        message.reasoning_data.as_ref().filter(|data| data.json().contains("\"reasoning."));
     Assistant {
         role: "assistant",
         content: if message.text.is_empty() { blank } else { Some(&message.text) },

@@ -9,6 +9,6 @@ mod messages;
 mod reading;
 mod request;
 
-pub(crate) use chunk::{count, word};
+pub(crate) use chunk::{count, logprobs_of, text as text_of, word};
 pub(crate) use reading::{ChatExpected, ChatReading};
 pub(crate) use request::body;

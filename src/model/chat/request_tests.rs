@@ -81,7 +81,7 @@ fn messages_in_the_dialects_form() {
         ]),
         PromptMessage::Assistant(AssistantMessage {
             reasoning: Some("thought".into()),
-            reasoning_data: Some(Raw::parse("[1]").unwrap()),
+            reasoning_data: Some(Raw::parse(r#"[{"type":"reasoning.text"}]"#).unwrap()),
             text: "".into(),
             calls: vec![call("call_1", None), call("call_2", Some(signature))],
         }),
@@ -106,7 +106,7 @@ fn messages_in_the_dialects_form() {
             {"type": "text", "text": "what?"},
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,x"}},
         ]},
-        {"role": "assistant", "content": "", "reasoning": "thought", "reasoning_content": "thought", "reasoning_details": [1], "tool_calls": [
+        {"role": "assistant", "content": "", "reasoning": "thought", "reasoning_content": "thought", "reasoning_details": [{"type": "reasoning.text"}], "tool_calls": [
             {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}},
             {"id": "call_2", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"google": 1}},
         ]},

@@ -8,6 +8,7 @@ use antiphon::{
     clock::{Clock, Ids},
     engine::{Engine, EngineRules, Parts},
     http::{Api, ApiParts, DoorRules, router},
+    model::{Demo, Source},
     net,
     seal::Sealer,
     store::keys::{self, KeyRow},
@@ -93,7 +94,8 @@ pub(crate) async fn start_with(model: Arc<Script>, setup: Setup) -> Server {
     if let Some(oidc) = setup.oidc {
         gate = gate.with_oidc(oidc);
     }
-    let api = Api::new(ApiParts { engine, gate, rules: setup.door });
+    let models = Arc::new(Source::Demo(Demo::new(Demo::READABLE)));
+    let api = Api::new(ApiParts { engine, gate, models, rules: setup.door });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     Tasks::default().spawn(async move { axum::serve(listener, router(&api)).await.unwrap() });
