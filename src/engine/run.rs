@@ -40,6 +40,7 @@ struct Outcome {
     /// Why it failed, when it failed before its first Round had ended: a JSON client is told by the HTTP status.
     early_failure: Option<ApiError>,
     items: Vec<SharedItem>,
+    stored: bool,
 }
 
 /// What a run works with.
@@ -48,6 +49,8 @@ pub(super) struct Work {
     pub(super) model: String,
     pub(super) request: CreateResponse,
     pub(super) history: Vec<SharedItem>,
+    /// Whether the store does not have that history, because only a connection remembered it.
+    pub(super) carried: bool,
     pub(super) input: Vec<SharedItem>,
     pub(super) lease: Option<Lease>,
     pub(super) principal: Principal,
@@ -94,10 +97,11 @@ impl Run {
 
     /// The Response with its whole history, once it has ended well.
     pub fn remember(&self) -> Option<Remembered> {
-        let Outcome { response, items, .. } = self.outcome.as_ref()?;
+        let Outcome { response, items, stored, .. } = self.outcome.as_ref()?;
         (response.status != Status::Failed).then(|| Remembered {
             response_id: response.id.clone(),
             items: items.iter().chain(&response.output).cloned().collect(),
+            stored: *stored,
         })
     }
 }
@@ -180,7 +184,7 @@ impl Engine {
         let mut items = work.history;
         items.append(&mut work.input);
         drop(work.lease);
-        Outcome { response, early_failure, items }
+        Outcome { response, early_failure, items, stored: work.request.store }
     }
 
     /// Rounds and tools, until the Turn is finished.
