@@ -13,6 +13,7 @@ pub mod openapi;
 pub mod page;
 pub mod passthrough;
 pub mod query;
+pub mod replay;
 pub mod responses;
 pub mod socket;
 pub mod sse;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::{
     Json,
     extract::{Path, State},
-    http::{HeaderMap, StatusCode, header},
+    http::HeaderMap,
     response::{IntoResponse, Response as HttpResponse},
 };
 use futures::StreamExt as _;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     engine::{Asked, idempotency::Key, prepare::Started, run},
-    protocol::{ApiError, CreateResponse, Raw, Response, SharedItem},
+    protocol::{ApiError, CreateResponse, Response, SharedItem},
     store::{self, items::ItemPage},
 };
 
@@ -23,7 +23,7 @@ use super::{
     door::Caller,
     page::{Page, Paging, unknown_cursor},
     query::Query,
-    sse,
+    replay, sse,
 };
 
 /// How long a stream may stay without its HTTP status, so that a backend that refuses at once still gets one.
@@ -42,7 +42,8 @@ pub async fn create(
     let asked = Asked { request, principal, idempotency, remembered: None };
     let mut run = match api.engine.start(asked).await? {
         Started::Run(run) => *run,
-        Started::Replayed(body) => return Ok(replayed(&body)),
+        Started::Replayed(body) if stream => return replay::streamed(&body),
+        Started::Replayed(body) => return Ok(replay::whole(&body)),
     };
     if !stream {
         return Ok(Json(&*run.drain().await?).into_response());
@@ -60,15 +61,6 @@ pub async fn create(
         }
     }
     Ok(sse::answer(said, run, api.rules.ping, guard))
-}
-
-/// The Response that the same request had before.
-fn replayed(body: &Raw) -> HttpResponse {
-    let headers = [
-        (header::CONTENT_TYPE, "application/json"),
-        (header::HeaderName::from_static("x-idempotent-replay"), "true"),
-    ];
-    (StatusCode::OK, headers, body.json().to_owned()).into_response()
 }
 
 fn idempotency_key(headers: &HeaderMap, body: &str) -> Result<Option<Key>, ApiError> {
