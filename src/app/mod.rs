@@ -18,6 +18,7 @@ use crate::{
     auth::{
         Gate,
         keys::{self, Holder},
+        oidc::Oidc,
     },
     clock::{Clock, Ids},
     config::{Config, Profile, Share},
@@ -71,12 +72,15 @@ impl App {
             metrics: Metrics::default(),
             rules: rules(config),
         });
-        let gate = Gate::new(
+        let mut gate = Gate::new(
             base.pool.clone(),
-            clock,
+            clock.clone(),
             config.auth.open,
             config.auth.trusted_user_header.clone(),
         );
+        if let Some(oidc) = &config.auth.oidc {
+            gate = gate.with_oidc(Oidc::new(oidc.clone(), clock)?);
+        }
         let guarded = gate.is_guarded().await?;
         let api = Api::new(ApiParts {
             engine,
@@ -86,6 +90,7 @@ impl App {
                 ping: config.http.ping,
                 body_limit: config.http.body_limit(),
                 cors: config.http.cors.clone(),
+                socket_max: config.websocket.max,
             },
         });
         Models::watch(models.source.clone(), &tasks);
@@ -129,14 +134,18 @@ impl App {
             .with_graceful_shutdown(async move { stopping.cancelled().await })
             .into_future();
         tokio::pin!(serving);
-        let served = tokio::select! {
-            served = &mut serving => Some(served),
+        let mut served = None;
+        tokio::select! {
+            // Sockets are no requests any more for the server, but tasks that end once they have finished what they write.
+            () = async {
+                served = Some((&mut serving).await);
+                tasks.stop(grace).await;
+            } => (),
             lost = base.lost() => {
                 tracing::error!(%lost, "the private Postgres ended; stopping");
-                None
             }
-            () = async { asked.cancelled().await; tokio::time::sleep(grace).await } => None,
-        };
+            () = async { asked.cancelled().await; tokio::time::sleep(grace).await } => (),
+        }
         cut.cancel();
         let served = match served {
             Some(served) => served,

@@ -1,12 +1,14 @@
 //! SHELL: who asks. A key or a token becomes a [`Principal`]; nothing in a body ever does.
 
 pub mod keys;
+pub mod oidc;
 
 use std::{sync::Arc, time::Duration};
 
 use moka::future::Cache;
 use sqlx::PgPool;
 
+use self::oidc::Oidc;
 use crate::{
     clock::Clock,
     protocol::{ApiError, ErrorKind, Principal},
@@ -25,6 +27,8 @@ pub struct Gate {
     open: bool,
     /// Names the header in which a delegate's key may say for which user it asks.
     trusted_user_header: Option<String>,
+    /// Whose tokens are accepted besides keys.
+    oidc: Option<Oidc>,
     known: Cache<keys::Digest, Option<Arc<KeyRow>>>,
     /// Whether there are keys at all.
     guarded: Cache<(), bool>,
@@ -40,7 +44,13 @@ impl Gate {
     ) -> Self {
         let known = Cache::builder().max_capacity(10_000).time_to_live(BELIEF).build();
         let guarded = Cache::builder().max_capacity(1).time_to_live(BELIEF).build();
-        Self { pool, clock, open, trusted_user_header, known, guarded }
+        Self { pool, clock, open, trusted_user_header, oidc: None, known, guarded }
+    }
+
+    /// Accepts the tokens of an identity provider too. Then nobody passes without a key or a token, even when there are no keys.
+    #[must_use]
+    pub fn with_oidc(self, oidc: Oidc) -> Self {
+        Self { oidc: Some(oidc), ..self }
     }
 
     /// The header in which a delegate's key may name a user.
@@ -52,6 +62,9 @@ impl Gate {
     pub async fn is_guarded(&self) -> Result<bool, ApiError> {
         if self.open {
             return Ok(false);
+        }
+        if self.oidc.is_some() {
+            return Ok(true);
         }
         if let Some(guarded) = self.guarded.get(&()).await {
             return Ok(guarded);
@@ -75,6 +88,14 @@ impl Gate {
                 "You didn't provide an API key. Send it in the header `Authorization: Bearer KEY`.",
             ));
         };
+        if let Some(oidc) = &self.oidc
+            && Oidc::looks_like_token(token)
+        {
+            if as_user.is_some() {
+                return Err(not_a_delegate("This token"));
+            }
+            return oidc.principal(token).await;
+        }
         let key = self.key(token).await?.ok_or_else(|| {
             unauthorized("Incorrect API key provided. Make one with `antiphon keys new`.")
         })?;
@@ -84,10 +105,7 @@ impl Gate {
         let user_id = match as_user {
             Some(user) if key.delegate => user.to_owned(),
             Some(_) => {
-                return Err(ApiError::new(
-                    ErrorKind::Permission,
-                    "This API key may not ask for other users.",
-                ));
+                return Err(not_a_delegate("This API key"));
             }
             None => key.user_id.clone(),
         };
@@ -103,6 +121,10 @@ impl Gate {
         self.known.insert(digest, found.clone()).await;
         Ok(found)
     }
+}
+
+fn not_a_delegate(what: &str) -> ApiError {
+    ApiError::new(ErrorKind::Permission, format!("{what} may not ask for other users."))
 }
 
 fn unauthorized(message: &str) -> ApiError {

@@ -5,6 +5,7 @@
 //! **Invariant:** decides nothing about the product: what comes next is the [`Turn`](crate::turn::Turn)'s to say.
 //! **Invariant:** the terminal event leaves after its state is committed. Dropping a [`Run`] cancels everything in it.
 
+pub mod count;
 pub mod idempotency;
 pub mod input;
 pub mod lease;

@@ -40,6 +40,8 @@ pub struct Remembered {
     pub response_id: String,
     /// The items of its chain, its own output last.
     pub items: Vec<SharedItem>,
+    /// Whether the store has it too.
+    pub stored: bool,
 }
 
 /// What became of a request.
@@ -91,9 +93,7 @@ impl Engine {
         for field in &request.unknown {
             tracing::info!(%field, "unknown request field is not used");
         }
-        let hosted = parts.tools.hosted(&request.tools)?;
-        let catalog = Catalog::new(&request.tools, &request.tool_choice, hosted)
-            .map_err(|(param, why)| ApiError::invalid(param, why))?;
+        let catalog = self.catalog_of(&request)?;
 
         let mut request = request;
         let input = std::mem::take(&mut request.input);
@@ -102,6 +102,12 @@ impl Engine {
             Some(id) => Some(Lease::take(self, principal, id, response_id).await?),
             None => None,
         };
+        // What the store has too is read there: it may have been deleted since.
+        let remembered = remembered.filter(|remembered| {
+            !remembered.stored
+                && request.previous_response_id.as_ref() == Some(&remembered.response_id)
+        });
+        let carried = remembered.is_some();
         let before = self.history(&request, principal, remembered).await?;
         let used_call_ids =
             history::check(before.iter().chain(&input).map(|item| &**item), rules.repair_history)?;
@@ -125,6 +131,7 @@ impl Engine {
             model,
             request,
             history: before,
+            carried,
             input,
             lease,
             principal: principal.clone(),
@@ -136,8 +143,15 @@ impl Engine {
         })
     }
 
+    /// The tools that a request offers.
+    pub(super) fn catalog_of(&self, request: &CreateResponse) -> Result<Catalog, ApiError> {
+        let hosted = self.parts().tools.hosted(&request.tools)?;
+        Catalog::new(&request.tools, &request.tool_choice, hosted)
+            .map_err(|(param, why)| ApiError::invalid(param, why))
+    }
+
     /// The model that a request asks.
-    fn model_of(&self, request: &CreateResponse) -> Result<String, ApiError> {
+    pub(super) fn model_of(&self, request: &CreateResponse) -> Result<String, ApiError> {
         request.model.clone().or_else(|| self.parts().rules.default_model.clone()).ok_or_else(|| {
             ApiError::invalid(
                 "model",
@@ -148,7 +162,7 @@ impl Engine {
     }
 
     /// The items before the request's own.
-    async fn history(
+    pub(super) async fn history(
         &self,
         request: &CreateResponse,
         principal: &Principal,
@@ -156,9 +170,7 @@ impl Engine {
     ) -> Result<Vec<SharedItem>, ApiError> {
         let parts = self.parts();
         if let Some(id) = &request.previous_response_id {
-            if let Some(remembered) = remembered
-                && remembered.response_id == *id
-            {
+            if let Some(remembered) = remembered {
                 return Ok(remembered.items);
             }
             let viewer = parts.rules.viewer(principal);
@@ -181,18 +193,6 @@ impl Engine {
         Arc::new(move |text| {
             sealer.seal(Purpose::Reasoning, &tenant_id, text.as_bytes()).unwrap_or_default()
         })
-    }
-
-    /// How many tokens a request would put before the model is counted over these items: the chain's or conversation's, then its own.
-    pub async fn items_of(
-        &self,
-        mut request: CreateResponse,
-        principal: &Principal,
-    ) -> Result<Vec<SharedItem>, ApiError> {
-        let input = std::mem::take(&mut request.input);
-        let mut items = self.history(&request, principal, None).await?;
-        items.extend(self.complete_input(principal, input, "input").await?);
-        Ok(items)
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a Response is committed: everything that its end changes, in one transaction.
 
 use crate::{
-    protocol::{ApiError, Response, Status},
+    protocol::{ApiError, Response, SharedItem, Status},
     store::{
         StoreError, conversations, idempotency, items,
         responses::{self, NewResponse},
@@ -27,11 +27,20 @@ impl Engine {
         let tenant_id = &*work.principal.tenant_id;
         let succeeded = matches!(response.status, Status::Completed | Status::Incomplete);
         let conversation = work.request.conversation.as_deref();
+        // A history that the store does not have becomes part of the input, so that what is stored can be gone on from.
+        let whole: Vec<SharedItem>;
+        let (input, parent) = if work.carried {
+            whole = work.history.iter().chain(&work.input).cloned().collect();
+            (&whole, None)
+        } else {
+            (&work.input, response.settings.previous_response_id.as_deref())
+        };
         let new = NewResponse {
             tenant_id,
             owner: &work.principal.user_id,
             response,
-            input: &work.input,
+            parent,
+            input,
             in_conversation: succeeded,
         };
         if conversation.is_none() && work.idempotency.is_none() {

@@ -8,15 +8,16 @@ use std::{
 };
 
 use futures::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
+use tracing::Instrument as _;
 
 use crate::{
-    model::{Ask, Choice, Deltas, ModelError},
+    model::{Ask, Choice, Deltas, ModelError, ModelErrorKind},
     protocol::{
         ApiError, CreateResponse, ErrorKind, Event, Include, Item, Numbered, Principal, Response,
         SharedItem, Status,
     },
-    telemetry::TokenKind,
+    telemetry::{CallError, TokenKind, traceparent},
     tools::{self, runner},
     turn::{Next, Turn, catalog::FirstChoice, render::render},
 };
@@ -39,6 +40,7 @@ struct Outcome {
     /// Why it failed, when it failed before its first Round had ended: a JSON client is told by the HTTP status.
     early_failure: Option<ApiError>,
     items: Vec<SharedItem>,
+    stored: bool,
 }
 
 /// What a run works with.
@@ -47,6 +49,8 @@ pub(super) struct Work {
     pub(super) model: String,
     pub(super) request: CreateResponse,
     pub(super) history: Vec<SharedItem>,
+    /// Whether the store does not have that history, because only a connection remembered it.
+    pub(super) carried: bool,
     pub(super) input: Vec<SharedItem>,
     pub(super) lease: Option<Lease>,
     pub(super) principal: Principal,
@@ -71,7 +75,8 @@ impl From<ModelError> for Stop {
 impl Run {
     pub(super) fn new(engine: Engine, work: Work) -> Self {
         let (heard, events) = mpsc::channel(WAITING);
-        let work = Some(engine.respond(work, heard).boxed());
+        let span = tracing::info_span!("response", response = %work.context.response_id, model = %work.model);
+        let work = Some(engine.respond(work, heard).instrument(span).boxed());
         Self { events, work, outcome: None }
     }
 
@@ -92,10 +97,11 @@ impl Run {
 
     /// The Response with its whole history, once it has ended well.
     pub fn remember(&self) -> Option<Remembered> {
-        let Outcome { response, items, .. } = self.outcome.as_ref()?;
+        let Outcome { response, items, stored, .. } = self.outcome.as_ref()?;
         (response.status != Status::Failed).then(|| Remembered {
             response_id: response.id.clone(),
             items: items.iter().chain(&response.output).cloned().collect(),
+            stored: *stored,
         })
     }
 }
@@ -178,7 +184,7 @@ impl Engine {
         let mut items = work.history;
         items.append(&mut work.input);
         drop(work.lease);
-        Outcome { response, early_failure, items }
+        Outcome { response, early_failure, items, stored: work.request.store }
     }
 
     /// Rounds and tools, until the Turn is finished.
@@ -190,14 +196,8 @@ impl Engine {
     ) -> Result<(), Stop> {
         send(heard, &mut work.turn).await?;
         loop {
-            let mut deltas = self.ask(work).await?;
-            while let Some(batch) = deltas.next().await {
-                for delta in batch? {
-                    work.turn.feed(delta);
-                }
-                send(heard, &mut work.turn).await?;
-            }
-            drop(deltas);
+            let round = tracing::info_span!("round", number = *rounds);
+            self.hear(work, heard).instrument(round).await?;
             let mut next = work.turn.end_round();
             *rounds += 1;
             send(heard, &mut work.turn).await?;
@@ -214,8 +214,29 @@ impl Engine {
         }
     }
 
+    /// One Round: asks the model and hears it out.
+    async fn hear(&self, work: &mut Work, heard: &mpsc::Sender<Vec<Numbered>>) -> Result<(), Stop> {
+        let metrics = &self.parts().metrics;
+        let call = tracing::info_span!("model_call", otel.kind = "client", model = %work.model);
+        let asked = Instant::now();
+        let mut deltas = self
+            .ask(work, traceparent(&call))
+            .instrument(call)
+            .await
+            .inspect_err(|error| metrics.call_error(class(error.kind)))?;
+        metrics.first_token(&work.model, asked.elapsed());
+        while let Some(batch) = deltas.next().await {
+            let batch = batch.inspect_err(|error| metrics.call_error(class(error.kind)))?;
+            for delta in batch {
+                work.turn.feed(delta);
+            }
+            send(heard, &mut work.turn).await?;
+        }
+        Ok(())
+    }
+
     /// Asks the model for the next Round.
-    async fn ask(&self, work: &Work) -> Result<Deltas, Stop> {
+    async fn ask(&self, work: &Work, traceparent: Option<String>) -> Result<Deltas, ModelError> {
         let Work { turn, model, request, history, input, .. } = work;
         let plan = turn.plan();
         let own = turn.items().map(|item| &**item);
@@ -249,10 +270,10 @@ impl Engine {
             effort: request.reasoning.as_ref().and_then(|reasoning| reasoning.effort),
             prompt_cache_key: request.prompt_cache_key.as_deref(),
             safety_identifier: request.safety_identifier.as_deref(),
-            traceparent: None,
+            traceparent,
         };
         self.parts().metrics.round(model);
-        Ok(self.parts().model.ask(&ask).await?)
+        self.parts().model.ask(&ask).await
     }
 }
 
@@ -263,6 +284,21 @@ async fn send(heard: &mpsc::Sender<Vec<Numbered>>, turn: &mut Turn) -> Result<()
         return Ok(());
     }
     heard.send(events).await.map_err(|_| Stop::Deserted)
+}
+
+/// The class under which a failed call of a model is counted.
+fn class(kind: ModelErrorKind) -> CallError {
+    match kind {
+        ModelErrorKind::Unreachable => CallError::connect,
+        ModelErrorKind::Timeout => CallError::timeout,
+        ModelErrorKind::RateLimited(_) | ModelErrorKind::QuotaExceeded => CallError::rate_limit,
+        ModelErrorKind::ContextOverflow
+        | ModelErrorKind::ModelNotFound
+        | ModelErrorKind::Rejected
+        | ModelErrorKind::Unauthorized => CallError::refused,
+        ModelErrorKind::Unavailable(_) | ModelErrorKind::Failed => CallError::server,
+        ModelErrorKind::BrokenStream => CallError::protocol,
+    }
 }
 
 fn stopping() -> ApiError {

@@ -22,16 +22,20 @@ impl FromRequest<Api> for JsonText {
     async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
         check_type(request.headers())?;
         let bytes = read(request, api.rules.body_limit).await?;
-        let repaired = repair_json(&bytes).into_owned();
-        String::from_utf8(repaired).map(Self).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            ApiError::new(
-                ErrorKind::InvalidRequest,
-                format!("The body is not UTF-8: the byte at {at} belongs to no character."),
-            )
-            .code("invalid_json")
-        })
+        repaired(&bytes).map(Self)
     }
+}
+
+/// JSON text as it may be parsed.
+pub fn repaired(bytes: &[u8]) -> Result<String, ApiError> {
+    String::from_utf8(repair_json(bytes).into_owned()).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        ApiError::new(
+            ErrorKind::InvalidRequest,
+            format!("The body is not UTF-8: the byte at {at} belongs to no character."),
+        )
+        .code("invalid_json")
+    })
 }
 
 /// Reads a body of at most `limit` bytes.

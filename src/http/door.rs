@@ -1,6 +1,6 @@
 //! What happens to every request: it gets an id, its Principal is told, and its end is logged and counted.
 
-use std::time::Instant;
+use std::{convert::Infallible, time::Instant};
 
 use axum::{
     extract::{FromRequestParts, MatchedPath, Request, State},
@@ -54,6 +54,38 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
     fits.then(|| id.to_owned())
 }
 
+/// What a request brings to say who asks.
+#[derive(Clone)]
+pub struct Credentials {
+    token: Option<String>,
+    as_user: Option<String>,
+}
+
+impl Credentials {
+    fn of(headers: &HeaderMap, api: &Api) -> Self {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let token = text(header::AUTHORIZATION.as_str()).and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        let as_user = api.gate.trusted_user_header().and_then(text);
+        Self { token: token.map(str::to_owned), as_user: as_user.map(str::to_owned) }
+    }
+
+    /// Who that is, now: a key may have been revoked since the last time.
+    pub async fn principal(&self, api: &Api) -> Result<Principal, ApiError> {
+        api.gate.principal(self.token.as_deref(), self.as_user.as_deref()).await
+    }
+}
+
+impl FromRequestParts<Api> for Credentials {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Infallible> {
+        Ok(Self::of(&parts.headers, api))
+    }
+}
+
 /// Who asks.
 pub struct Caller(pub Principal);
 
@@ -61,12 +93,6 @@ impl FromRequestParts<Api> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiError> {
-        let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let token = text(header::AUTHORIZATION.as_str()).and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        let as_user = api.gate.trusted_user_header().and_then(text);
-        Ok(Self(api.gate.principal(token, as_user).await?))
+        Credentials::of(&parts.headers, api).principal(api).await.map(Self)
     }
 }

@@ -3,14 +3,18 @@
 //! Every refusal, also of the framework, has the one JSON envelope of [`ApiError`].
 
 pub mod body;
+pub mod conversations;
 pub mod door;
 pub mod error;
 pub mod health;
+pub mod input_tokens;
 pub mod models;
+pub mod openapi;
 pub mod page;
 pub mod passthrough;
 pub mod query;
 pub mod responses;
+pub mod socket;
 pub mod sse;
 
 use std::{sync::Arc, time::Duration};
@@ -52,10 +56,12 @@ pub struct ApiParts {
 pub struct DoorRules {
     /// A stream that says nothing for so long gets a comment.
     pub ping: Duration,
-    /// The largest body, in bytes.
+    /// The largest body, and the largest message on a socket, in bytes.
     pub body_limit: usize,
     /// Origins whose pages may call; `*` is any.
     pub cors: Vec<String>,
+    /// How long a socket may be open.
+    pub socket_max: Duration,
 }
 
 impl std::ops::Deref for Api {
@@ -76,10 +82,24 @@ impl Api {
 /// Everything that is served.
 pub fn router(api: &Api) -> Router {
     let v1 = Router::new()
-        .route("/responses", post(responses::create).get(responses::list))
+        .route("/responses", post(responses::create).get(socket::open_or_list))
+        .route("/responses/input_tokens", post(input_tokens::count))
         .route("/responses/{id}", get(responses::retrieve).delete(responses::delete))
         .route("/responses/{id}/cancel", post(responses::cancel))
         .route("/responses/{id}/input_items", get(responses::input_items))
+        .route("/conversations", post(conversations::create).get(conversations::list))
+        .route(
+            "/conversations/{id}",
+            get(conversations::retrieve).post(conversations::update).delete(conversations::delete),
+        )
+        .route(
+            "/conversations/{id}/items",
+            post(conversations::add_items).get(conversations::list_items),
+        )
+        .route(
+            "/conversations/{id}/items/{item_id}",
+            get(conversations::retrieve_item).delete(conversations::delete_item),
+        )
         .route("/models", get(models::list))
         .route("/models/{*id}", get(models::retrieve));
     let v1 = passthrough::PATHS
@@ -90,6 +110,7 @@ pub fn router(api: &Api) -> Router {
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
+        .route("/openapi.json", get(openapi::document))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_method)
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true))

@@ -59,11 +59,16 @@ impl<T> Page<T> {
     pub fn of(mut rows: Vec<T>, paging: &Paging, id: impl Fn(&T) -> &str) -> Self {
         let has_more = rows.len() > paging.limit;
         rows.truncate(paging.limit);
+        Self { has_more, ..Self::whole(rows, id) }
+    }
+
+    /// All rows of a list that is not cut into pages.
+    pub fn whole(rows: Vec<T>, id: impl Fn(&T) -> &str) -> Self {
         Self {
             object: "list",
             first_id: rows.first().map(|row| id(row).to_owned()),
             last_id: rows.last().map(|row| id(row).to_owned()),
-            has_more,
+            has_more: false,
             data: rows,
         }
     }

@@ -149,6 +149,60 @@ pub async fn delete(db: &PgPool, viewer: Viewer<'_>, id: &str) -> Result<bool, S
     Ok(true)
 }
 
+/// What became of items that were to be added to a conversation.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Appended {
+    /// They are in it.
+    Done,
+    /// A Response is writing into it.
+    Locked,
+    /// The viewer may not see it.
+    Absent,
+    /// It has an item of this id already.
+    Duplicate(String),
+}
+
+/// Adds items to a conversation that no Response is writing into at `now`.
+#[tracing::instrument(name = "db.conversations.append", skip_all)]
+pub async fn append(
+    db: &PgPool,
+    viewer: Viewer<'_>,
+    id: &str,
+    new: &[SharedItem],
+    now: OffsetDateTime,
+) -> Result<Appended, StoreError> {
+    let mut transaction = db.begin().await?;
+    // A Response that wants the lock waits for this row, and then reads what was added.
+    let row = sqlx::query!(
+        r#"select coalesce(locked_until > $4, false) as "locked!" from conversations
+           where id = $1 and tenant_id = $2 and ($3::text is null or owner = $3) for update"#,
+        id,
+        viewer.tenant_id,
+        viewer.only_owner,
+        now,
+    )
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let Some(row) = row else { return Ok(Appended::Absent) };
+    if row.locked {
+        return Ok(Appended::Locked);
+    }
+    let ids: Vec<&str> = new.iter().map(|item| item.id()).collect();
+    let known = sqlx::query_scalar!(
+        "select id from items where conversation_id = $1 and id = any($2) limit 1",
+        id,
+        &ids as &[&str],
+    )
+    .fetch_optional(&mut *transaction)
+    .await?;
+    if let Some(known) = known {
+        return Ok(Appended::Duplicate(known));
+    }
+    items::append(&mut *transaction, id, viewer.tenant_id, new).await?;
+    transaction.commit().await?;
+    Ok(Appended::Done)
+}
+
 /// What became of an attempt to lock a conversation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Lock {

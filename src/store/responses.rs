@@ -23,6 +23,8 @@ pub struct NewResponse<'a> {
     pub owner: &'a str,
     /// The Response.
     pub response: &'a Response,
+    /// The Response before it, whose items it does not repeat.
+    pub parent: Option<&'a str>,
     /// The items of its request.
     pub input: &'a [SharedItem],
     /// Whether its items become part of its conversation.
@@ -32,7 +34,7 @@ pub struct NewResponse<'a> {
 /// Writes a Response and its items: one statement, so all or nothing. A parent that is gone is a conflict with [`PREVIOUS_KEY`].
 #[tracing::instrument(name = "db.responses.insert", skip_all)]
 pub async fn insert(db: impl PgExecutor<'_>, new: &NewResponse<'_>) -> Result<(), StoreError> {
-    let NewResponse { tenant_id, owner, response, input, in_conversation } = new;
+    let NewResponse { tenant_id, owner, response, parent, input, in_conversation } = new;
     let settings = &response.settings;
     let conversation_id = settings.conversation.as_ref().map(|conversation| &*conversation.id);
     let items = NewItems::of(input, &response.output);
@@ -48,7 +50,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewResponse<'_>) -> Result<()
         response.id,
         *tenant_id,
         *owner,
-        settings.previous_response_id.as_deref(),
+        *parent,
         conversation_id,
         response.status.word(),
         at(response.created_at),

@@ -4,5 +4,7 @@
 //! pieces are cut (tested at every cut), keeps order, and holds back no more than what may still turn out to be markup.
 
 pub mod json_scan;
+pub mod picture;
 pub mod repair;
 pub mod think;
+pub mod tokens;

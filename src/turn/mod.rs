@@ -19,6 +19,7 @@ pub mod prompt;
 pub mod reasoning;
 pub mod render;
 pub mod round;
+pub mod size;
 
 use std::{collections::HashSet, sync::Arc};
 

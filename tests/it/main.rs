@@ -1,10 +1,15 @@
 //! All integration tests, in one binary.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod architecture;
+mod auth_oidc;
 mod embedded_fetch;
 mod embedded_postgres;
+mod http_conversations;
+mod http_input_tokens;
+mod http_openapi;
+mod http_socket;
 mod store_dump;
 mod store_keys;
 mod store_pool;

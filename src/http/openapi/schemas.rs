@@ -1,0 +1,207 @@
+//! The schemas of the main objects. Items, tools and events are those of the OpenAI API and are described there; here stands what every
+//! client of this server can rely on.
+
+use serde_json::{Value, json};
+
+use super::reference;
+
+/// Every schema, by its name.
+pub(super) fn all() -> Value {
+    json!({
+        "Error": {
+            "type": "object",
+            "required": ["error"],
+            "properties": { "error": {
+                "type": "object",
+                "required": ["message", "type", "param", "code"],
+                "properties": {
+                    "message": text(),
+                    "type": text(),
+                    "param": or_null("string"),
+                    "code": or_null("string"),
+                },
+            } },
+        },
+        "CreateResponse": create_response(),
+        "Response": response(),
+        "Item": {
+            "type": "object",
+            "required": ["type"],
+            "properties": { "type": text(), "id": text(), "status": text() },
+            "additionalProperties": true,
+        },
+        "Metadata": {
+            "type": "object",
+            "maxProperties": 16,
+            "propertyNames": { "maxLength": 64 },
+            "additionalProperties": { "type": "string", "maxLength": 512 },
+        },
+        "Usage": {
+            "type": "object",
+            "required": ["input_tokens", "input_tokens_details", "output_tokens", "output_tokens_details", "total_tokens"],
+            "properties": {
+                "input_tokens": { "type": "integer" },
+                "input_tokens_details": { "type": "object", "properties": { "cached_tokens": { "type": "integer" } } },
+                "output_tokens": { "type": "integer" },
+                "output_tokens_details": { "type": "object", "properties": { "reasoning_tokens": { "type": "integer" } } },
+                "total_tokens": { "type": "integer" },
+            },
+        },
+        "InputTokens": {
+            "type": "object",
+            "required": ["object", "input_tokens"],
+            "properties": {
+                "object": { "const": "response.input_tokens" },
+                "input_tokens": { "type": "integer" },
+            },
+        },
+        "Conversation": {
+            "type": "object",
+            "required": ["id", "object", "created_at", "metadata"],
+            "properties": {
+                "id": text(),
+                "object": { "const": "conversation" },
+                "created_at": { "type": "integer" },
+                "metadata": reference("Metadata"),
+            },
+        },
+        "CreateConversation": {
+            "type": "object",
+            "properties": { "metadata": reference("Metadata"), "items": items(0) },
+        },
+        "UpdateConversation": {
+            "type": "object",
+            "required": ["metadata"],
+            "properties": { "metadata": reference("Metadata") },
+        },
+        "CreateItems": {
+            "type": "object",
+            "required": ["items"],
+            "properties": { "items": items(1) },
+        },
+        "Deleted": {
+            "type": "object",
+            "required": ["id", "object", "deleted"],
+            "properties": { "id": text(), "object": text(), "deleted": { "const": true } },
+        },
+        "Readiness": {
+            "type": "object",
+            "required": ["ready"],
+            "properties": { "ready": { "type": "boolean" } },
+            "additionalProperties": true,
+        },
+        "Model": {
+            "type": "object",
+            "required": ["id", "object", "created", "owned_by"],
+            "properties": {
+                "id": text(),
+                "object": { "const": "model" },
+                "created": { "type": "integer" },
+                "owned_by": text(),
+            },
+        },
+        "ModelList": {
+            "type": "object",
+            "required": ["object", "data"],
+            "properties": {
+                "object": { "const": "list" },
+                "data": { "type": "array", "items": reference("Model") },
+            },
+        },
+        "Document": { "type": "object" },
+        "ResponseList": list("Response"),
+        "ConversationList": list("Conversation"),
+        "ItemList": list("Item"),
+    })
+}
+
+fn create_response() -> Value {
+    json!({
+        "type": "object",
+        "description": "Unknown fields are accepted and not used.",
+        "properties": {
+            "model": text(),
+            "input": { "anyOf": [text(), { "type": "array", "items": reference("Item") }] },
+            "instructions": text(),
+            "previous_response_id": text(),
+            "conversation": { "anyOf": [text(), { "type": "object", "required": ["id"], "properties": { "id": text() } }] },
+            "store": { "type": "boolean", "default": true },
+            "stream": { "type": "boolean", "default": false },
+            "include": { "type": "array", "items": text() },
+            "tools": objects(),
+            "tool_choice": { "type": ["string", "object"], "default": "auto" },
+            "parallel_tool_calls": { "type": "boolean", "default": true },
+            "max_tool_calls": { "type": "integer", "minimum": 1 },
+            "max_output_tokens": { "type": "integer", "minimum": 1 },
+            "temperature": { "type": "number", "minimum": 0, "maximum": 2 },
+            "top_p": { "type": "number", "minimum": 0, "maximum": 1 },
+            "presence_penalty": { "type": "number", "minimum": -2, "maximum": 2 },
+            "frequency_penalty": { "type": "number", "minimum": -2, "maximum": 2 },
+            "top_logprobs": { "type": "integer", "minimum": 0, "maximum": 20 },
+            "text": { "type": "object" },
+            "reasoning": { "type": "object" },
+            "truncation": { "type": "string", "enum": ["disabled"] },
+            "metadata": reference("Metadata"),
+            "safety_identifier": text(),
+            "prompt_cache_key": text(),
+            "user": text(),
+        },
+        "additionalProperties": true,
+    })
+}
+
+fn response() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "object", "created_at", "status", "output", "model", "tools", "tool_choice", "metadata", "usage", "error", "incomplete_details"],
+        "properties": {
+            "id": text(),
+            "object": { "const": "response" },
+            "created_at": { "type": "integer" },
+            "completed_at": or_null("integer"),
+            "status": { "type": "string", "enum": ["queued", "in_progress", "completed", "failed", "incomplete", "cancelled"] },
+            "error": or_null("object"),
+            "incomplete_details": or_null("object"),
+            "output": { "type": "array", "items": reference("Item") },
+            "usage": { "anyOf": [reference("Usage"), { "type": "null" }] },
+            "model": text(),
+            "previous_response_id": or_null("string"),
+            "conversation": or_null("object"),
+            "instructions": or_null("string"),
+            "tools": objects(),
+            "tool_choice": { "type": ["string", "object"] },
+            "metadata": reference("Metadata"),
+        },
+        "additionalProperties": true,
+    })
+}
+
+fn list(of: &str) -> Value {
+    json!({
+        "type": "object",
+        "required": ["object", "data", "first_id", "last_id", "has_more"],
+        "properties": {
+            "object": { "const": "list" },
+            "data": { "type": "array", "items": reference(of) },
+            "first_id": or_null("string"),
+            "last_id": or_null("string"),
+            "has_more": { "type": "boolean" },
+        },
+    })
+}
+
+fn items(fewest: u32) -> Value {
+    json!({ "type": "array", "minItems": fewest, "maxItems": 20, "items": reference("Item") })
+}
+
+fn objects() -> Value {
+    json!({ "type": "array", "items": { "type": "object" } })
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn or_null(kind: &str) -> Value {
+    json!({ "type": [kind, "null"] })
+}

@@ -1,0 +1,163 @@
+//! The real router on a real port, before a real Postgres and a scripted model. Ids are seeded and the clock stands still, so that a test
+//! can assert whole bodies.
+
+use std::{sync::Arc, time::Duration};
+
+use antiphon::{
+    auth::{Gate, oidc::Oidc},
+    clock::{Clock, Ids},
+    engine::{Engine, EngineRules, Parts},
+    http::{Api, ApiParts, DoorRules, router},
+    model::{Demo, Source},
+    net,
+    seal::Sealer,
+    store::keys::{self, KeyRow},
+    tasks::Tasks,
+    telemetry::Metrics,
+    tools::{Registry, runner::Limits},
+};
+use serde_json::Value;
+use sqlx::PgPool;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{model::Script, postgres};
+
+/// When it is.
+pub(crate) const NOW: i64 = 1_772_366_400;
+
+/// A server for one test.
+pub(crate) struct Server {
+    /// `http://127.0.0.1:PORT`
+    pub(crate) base: String,
+    pub(crate) pool: PgPool,
+    pub(crate) clock: Clock,
+    pub(crate) tasks: Tasks,
+    client: reqwest::Client,
+}
+
+/// What differs from test to test.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    pub(crate) door: DoorRules,
+    pub(crate) share_in_tenant: bool,
+    pub(crate) oidc: Option<Oidc>,
+    pub(crate) clock: Clock,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            door: DoorRules {
+                ping: Duration::from_secs(15),
+                body_limit: 1 << 20,
+                cors: Vec::new(),
+                socket_max: Duration::from_hours(1),
+            },
+            share_in_tenant: true,
+            oidc: None,
+            clock: Clock::fixed(NOW),
+        }
+    }
+}
+
+/// A server that nobody needs a key for.
+pub(crate) async fn start(model: Arc<Script>) -> Server {
+    start_with(model, Setup::default()).await
+}
+
+/// A server as the test wants it.
+pub(crate) async fn start_with(model: Arc<Script>, setup: Setup) -> Server {
+    let (pool, _) = postgres::database().await;
+    let (clock, ids, tasks) = (setup.clock, Ids::seeded(1), Tasks::default());
+    let engine = Engine::new(Parts {
+        pool: pool.clone(),
+        clock: clock.clone(),
+        ids,
+        tasks: tasks.clone(),
+        cut: CancellationToken::new(),
+        sealer: Arc::new(Sealer::from_keys(&["A".repeat(43)]).unwrap()),
+        model,
+        tools: Registry::default(),
+        metrics: Metrics::default(),
+        rules: EngineRules {
+            default_model: None,
+            max_rounds: 8,
+            total: Duration::from_mins(1),
+            repair_history: false,
+            open_responses: false,
+            share_in_tenant: setup.share_in_tenant,
+            tool_limits: Limits { parallel: 4, time: Duration::from_secs(10) },
+        },
+    });
+    let mut gate = Gate::new(pool.clone(), clock.clone(), false, None);
+    if let Some(oidc) = setup.oidc {
+        gate = gate.with_oidc(oidc);
+    }
+    let models = Arc::new(Source::Demo(Demo::new(Demo::READABLE)));
+    let api = Api::new(ApiParts { engine, gate, models, rules: setup.door });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    Tasks::default().spawn(async move { axum::serve(listener, router(&api)).await.unwrap() });
+    let client = net::trusted(net::TrustedSettings::default()).unwrap();
+    Server { base, pool, clock, tasks, client }
+}
+
+impl Server {
+    /// Makes `ak_NAME`, a key of that user and tenant.
+    pub(crate) async fn key(&self, name: &str, tenant: &str) -> String {
+        let key = format!("ak_{name}");
+        let row = KeyRow {
+            id: format!("key_{name}"),
+            tenant_id: tenant.to_owned(),
+            user_id: name.to_owned(),
+            groups: Vec::new(),
+            name: name.to_owned(),
+            hash: antiphon::auth::keys::digest(&key).to_vec(),
+            prefix: key.chars().take(8).collect(),
+            delegate: false,
+            created_at: self.clock.now(),
+            expires_at: None,
+            revoked_at: None,
+        };
+        keys::insert(&self.pool, &row).await.unwrap();
+        key
+    }
+
+    /// `GET` of a path; the status and the body.
+    pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
+        self.send("GET", path, None, None).await
+    }
+
+    /// `POST` of a body.
+    pub(crate) async fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        self.send("POST", path, Some(body), None).await
+    }
+
+    /// `DELETE` of a path.
+    pub(crate) async fn delete(&self, path: &str) -> (u16, Value) {
+        self.send("DELETE", path, None, None).await
+    }
+
+    /// Any request, with a token when there is one.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+        token: Option<&str>,
+    ) -> (u16, Value) {
+        let method = method.parse().unwrap();
+        let mut request = self.client.request(method, format!("{}{path}", self.base));
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        let text = response.text().await.unwrap();
+        (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+}
