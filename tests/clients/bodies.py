@@ -32,7 +32,10 @@ class Bodies(schema_check.Schemas):
         if body.startswith("event: "):
             events = [json.loads(line[6:]) for line in body.splitlines() if line.startswith("data: {")]
             return [error for event in events for error in self.event_errors(event)] or self.order_errors(events)
-        value = json.loads(body)
+        try:
+            value = json.loads(body)
+        except ValueError:
+            return [f"the body is no JSON: {body[:80]!r}"]
         if status >= 400:
             # All four keys are there, whatever they hold: the schema says so of `error` alone.
             return self.errors("Error", value.get("error"))
