@@ -141,6 +141,11 @@ check 'broken JSON is 400' is 400
 check 'broken JSON has the error envelope' field_is error.type invalid_request_error
 ask POST /responses "{\"model\":\"$model\",\"input\":\"Say hello.\",\"previous_response_id\":\"$id\"}"
 check 'going on from nothing is 400' field_is error.code previous_response_not_found
+for odd in a%00b %ff; do
+  ask GET "/responses/$odd"
+  check "an address that is no text ($odd) is 400" is 400
+  check "an address that is no text ($odd) has the error envelope" field_is error.type invalid_request_error
+done
 ask PUT /responses '{}'
 check 'a method that is not there is 405' is 405
 
