@@ -7,6 +7,7 @@ pub mod conversations;
 pub mod door;
 pub mod error;
 pub mod health;
+pub mod ids;
 pub mod input_tokens;
 pub mod models;
 pub mod openapi;

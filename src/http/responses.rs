@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::State,
     http::HeaderMap,
     response::{IntoResponse, Response as HttpResponse},
 };
@@ -21,6 +21,7 @@ use super::{
     Api,
     body::JsonText,
     door::Caller,
+    ids::Ids,
     page::{Page, Paging, unknown_cursor},
     query::Query,
     replay, sse,
@@ -100,7 +101,7 @@ pub async fn list(
 pub async fn retrieve(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     query: Query,
 ) -> Result<Json<Response>, ApiError> {
     if query.switch("stream")? {
@@ -117,7 +118,7 @@ pub async fn retrieve(
 pub async fn delete(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     query: Query,
 ) -> Result<Json<Value>, ApiError> {
     let parts = api.engine.parts();
@@ -135,7 +136,7 @@ pub async fn delete(
 pub async fn cancel(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Json<Response>, ApiError> {
     find(&api, &principal, &id).await?;
     Err(ApiError::new(
@@ -148,7 +149,7 @@ pub async fn cancel(
 pub async fn input_items(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     query: Query,
 ) -> Result<Json<Page<SharedItem>>, ApiError> {
     let paging = Paging::read(&query)?;

@@ -7,6 +7,7 @@ mod auth_oidc;
 mod embedded_fetch;
 mod embedded_postgres;
 mod http_conversations;
+mod http_edges;
 mod http_input_tokens;
 mod http_openapi;
 mod http_socket;
