@@ -134,7 +134,7 @@ impl<'a> Fields<'a> {
         let rest = self.0.iter().filter(|(field, _)| field != name);
         let mut json = format!("{{{}:{}", quoted(name), quoted(text));
         for (field, raw) in rest {
-            json.push_str(&format!(",{}:{}", quoted(field), raw.get()));
+            json.extend([",", &quoted(field), ":", raw.get()]);
         }
         json.push('}');
         json
