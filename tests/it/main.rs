@@ -6,6 +6,7 @@ mod architecture;
 mod auth_oidc;
 mod embedded_fetch;
 mod embedded_postgres;
+mod faults;
 mod http_conversations;
 mod http_input_tokens;
 mod http_openapi;
