@@ -159,3 +159,7 @@ impl<R: Reading> Intake<R> {
 pub(crate) fn broken(message: impl Into<String>) -> ModelError {
     ModelError::new(ModelErrorKind::BrokenStream, message)
 }
+
+#[cfg(test)]
+#[path = "intake_tests.rs"]
+mod tests;

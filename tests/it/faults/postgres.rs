@@ -20,11 +20,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::{Answered, answered, stored};
+use super::{Answered, answered, stored, stream};
 use crate::support::{
     model::{Gate, Round, Script, Step, say, text},
     postgres::{database, settings_with_data},
     server::{NOW, PATIENCE, Server, Setup, start_before, start_with, upstreams},
+    stream::{Listener, checked},
     upstream::{Upstream, says},
 };
 
@@ -194,4 +195,93 @@ fn the_lock_of_a_server_that_died_runs_out() {
         let (status, response) = server.post("/v1/responses", body).await;
         assert_eq!((status, &response["status"]), (200, &json!("completed")), "{response}");
     });
+}
+
+fn hello() -> Value {
+    json!({ "model": "m", "input": "Hi" })
+}
+
+#[tokio::test]
+async fn without_it_a_client_is_told_to_come_back() {
+    let gate = Gate::closed();
+    let round = || Round::Play(vec![say("One, "), Step::Wait(gate.clone()), say("two.")]);
+    let server = start_with(Script::new([round(), round()]), Setup::default()).await;
+    let waiting = server.post("/v1/responses", hello());
+    let mut listener = Listener::open(&server, &hello()).await;
+    let mut events = vec![listener.next().await.unwrap()];
+    let asked = async {
+        gate.reached().await;
+        gate.reached().await;
+        server.pool.close().await;
+        gate.open();
+        gate.open();
+    };
+    // Nothing was said to the one who waits for JSON, so an error can still be an HTTP error.
+    let ((status, body), ()) = tokio::join!(waiting, asked);
+    assert_eq!((status, &body["error"]["code"]), (503, &json!("server_error")), "{body}");
+    while let Some(event) = listener.next().await {
+        events.push(event);
+    }
+    let response = checked(events).response;
+    assert_eq!(response["status"], "failed");
+    assert_eq!(response["output"][0]["content"][0]["text"], "One, two.");
+
+    for path in ["/v1/responses", "/v1/conversations"] {
+        let answer = server.request("POST", path).json(&hello()).send().await.unwrap();
+        let answered = answered(answer).await;
+        let Answered::Refused { status: 503, retry_after: Some(_) } = answered else {
+            panic!("{path}: {answered:?}")
+        };
+    }
+    assert_eq!(server.get("/readyz").await.0, 503);
+    assert_eq!(server.get("/healthz").await.0, 200);
+}
+
+#[tokio::test]
+async fn a_connection_that_is_lost_while_committing_costs_nothing() {
+    let server = start_with(Script::new([text("Here.")]), Setup::default()).await;
+    let mut lock = server.pool.begin().await.unwrap();
+    sqlx::query("lock table responses in exclusive mode").execute(&mut *lock).await.unwrap();
+    let blocked = "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+    let break_it = async {
+        let pid: i32 = loop {
+            if let Some(pid) =
+                sqlx::query_scalar(blocked).fetch_optional(&server.pool).await.unwrap()
+            {
+                break pid;
+            }
+        };
+        let end = sqlx::query("select pg_terminate_backend($1)").bind(pid);
+        end.execute(&server.pool).await.unwrap();
+        lock.rollback().await.unwrap();
+    };
+    let ((status, response), ()) = tokio::join!(server.post("/v1/responses", hello()), break_it);
+    assert_eq!((status, &response["status"]), (200, &json!("completed")), "{response}");
+    let path = format!("/v1/responses/{}", response["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).await, (200, response));
+    assert_eq!(stored(&server.pool).await, [("completed".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn a_lock_that_is_lost_fails_the_response_and_keeps_it() {
+    let gate = Gate::closed();
+    let round = Round::Play(vec![say("I am late."), Step::Wait(gate.clone())]);
+    let server = start_with(Script::new([round]), Setup::default()).await;
+    let (_, conversation) = server.post("/v1/conversations", json!({})).await;
+    let body =
+        json!({ "model": "m", "input": "Hi", "conversation": conversation["id"], "stream": true });
+    let take_it = async {
+        gate.reached().await;
+        // As when this server had slept for longer than its lease.
+        let sql = "update conversations set locked_by = 'resp_another'";
+        sqlx::query(sql).execute(&server.pool).await.unwrap();
+        gate.open();
+    };
+    let (heard, ()) = tokio::join!(stream(&server, &body), take_it);
+    let Answered::Heard(heard) = heard else { panic!("{heard:?}") };
+    assert_eq!(heard.response["error"]["code"], "conversation_locked");
+    let path = format!("/v1/responses/{}", heard.response["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).await, (200, heard.response));
+    let items = format!("/v1/conversations/{}/items", conversation["id"].as_str().unwrap());
+    assert_eq!(server.get(&items).await.1["data"], json!([]));
 }

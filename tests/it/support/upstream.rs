@@ -113,6 +113,11 @@ impl Answer {
         Self { steps, ..Self::of(200, "text/event-stream", "") }
     }
 
+    /// No answer at all: the connection is closed.
+    pub(crate) fn hang_up() -> Self {
+        Self { status: 0, steps: Vec::new(), ..Self::of(0, "", "") }
+    }
+
     /// With another header.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -297,6 +302,9 @@ impl Answer {
         while let Some(Step::Wait(gate)) = steps.front().cloned() {
             pass(&gate, socket).await?;
             steps.pop_front();
+        }
+        if self.status == 0 {
+            return socket.shutdown().await;
         }
         let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", self.status);
         for (name, value) in &self.headers {
