@@ -1,6 +1,6 @@
 //! All integration tests, in one binary.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod architecture;
 mod auth_oidc;

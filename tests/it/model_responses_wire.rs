@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{
     server::{PATIENCE, Server, Setup, start_before, upstreams},
     stream::Listener,
-    upstream::{Answer, End, Framing, Upstream},
+    upstream::{Answer, End, Framing, Request, Upstream},
 };
 
 async fn before(upstream: &Upstream) -> Server {
@@ -88,7 +88,7 @@ async fn text_and_calls_are_ours() {
     let body = json!({ "model": "m", "input": output, "tools": tools, "previous_response_id": second["id"] });
     assert_eq!(server.post("/v1/responses", body).await.0, 200);
 
-    let asked: Vec<Value> = upstream.asked().iter().map(|request| request.json()).collect();
+    let asked: Vec<Value> = upstream.asked().iter().map(Request::json).collect();
     assert_eq!(upstream.asked()[0].path, "/v1/responses");
     for body in &asked {
         assert_eq!((&body["store"], &body["stream"]), (&json!(false), &json!(true)));

@@ -10,16 +10,16 @@ use crate::support::{
     model::Gate,
     server::{PATIENCE, Server, Setup, start_before, upstreams},
     stream::Listener,
-    upstream::{Answer, End, Framing, Upstream, calls, says},
+    upstream::{Answer, End, Framing, Request, Upstream, calls, says},
 };
 
-fn error(message: &str, code: Value, param: Value) -> Value {
+fn error(message: &str, code: Option<&str>, param: Option<&str>) -> Value {
     let kind = "invalid_request_error";
     json!({ "error": { "message": message, "type": kind, "code": code, "param": param } })
 }
 
 fn busy(status: u16) -> Answer {
-    Answer::json(status, &error("Busy.", Value::Null, Value::Null)).header("retry-after-ms", "30")
+    Answer::json(status, &error("Busy.", None, None)).header("retry-after-ms", "30")
 }
 
 fn hello() -> Value {
@@ -50,7 +50,7 @@ async fn a_busy_upstream_is_asked_again_when_it_said() {
 #[tokio::test]
 async fn in_the_end_the_client_is_told_when() {
     let long = |status| {
-        let body = error("Busy.", Value::Null, Value::Null);
+        let body = error("Busy.", None, None);
         Answer::json(status, &body).header("retry-after", "31")
     };
     for (answers, status, after, asked) in [
@@ -102,8 +102,8 @@ async fn what_is_refused_by_name_is_left_out_from_then_on() {
             "parallel_tool_calls",
             error(
                 "Unknown parameter: 'parallel_tool_calls'",
-                json!("unknown_parameter"),
-                json!("parallel_tool_calls"),
+                Some("unknown_parameter"),
+                Some("parallel_tool_calls"),
             ),
         ),
         (
@@ -112,8 +112,8 @@ async fn what_is_refused_by_name_is_left_out_from_then_on() {
             "temperature",
             error(
                 "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) value is supported.",
-                json!("unsupported_value"),
-                json!("temperature"),
+                Some("unsupported_value"),
+                Some("temperature"),
             ),
         ),
         (
@@ -122,8 +122,8 @@ async fn what_is_refused_by_name_is_left_out_from_then_on() {
             "max_tokens",
             error(
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-                json!("unsupported_parameter"),
-                json!("max_tokens"),
+                Some("unsupported_parameter"),
+                Some("max_tokens"),
             ),
         ),
         ("top_p", json!(0.5), "top_p", detail("Extra inputs are not permitted: top_p")),
@@ -138,7 +138,7 @@ async fn what_is_refused_by_name_is_left_out_from_then_on() {
             let (status, response) = server.post("/v1/responses", body.clone()).await;
             assert_eq!(status, 200, "{field}: {response}");
         }
-        let asked: Vec<Value> = upstream.asked().iter().map(|request| request.json()).collect();
+        let asked: Vec<Value> = upstream.asked().iter().map(Request::json).collect();
         let has: Vec<bool> = asked.iter().map(|body| body.get(sent).is_some()).collect();
         assert_eq!(has, [true, false, false], "{field}");
         let otherwise = asked.last().unwrap().get("max_completion_tokens");
@@ -149,15 +149,15 @@ async fn what_is_refused_by_name_is_left_out_from_then_on() {
 #[tokio::test]
 async fn what_is_wrong_with_the_question_is_told_and_not_asked_again() {
     for (status, body, expected) in [
-        (400, error("The schema is broken.", Value::Null, json!("tools")), (400, Value::Null)),
+        (400, error("The schema is broken.", None, Some("tools")), (400, Value::Null)),
         (
             404,
-            error("The model `m` does not exist.", json!("model_not_found"), Value::Null),
-            (400, json!("model_not_found")),
+            error("The model `m` does not exist.", Some("model_not_found"), None),
+            (400, Some("model_not_found")),
         ),
         (
             400,
-            error("This model's maximum context length is 10 tokens.", Value::Null, Value::Null),
+            error("This model's maximum context length is 10 tokens.", None, None),
             (400, json!("context_length_exceeded")),
         ),
         (500, json!("Internal Server Error"), (502, json!("server_error"))),
@@ -179,8 +179,8 @@ async fn what_is_wrong_with_the_question_is_told_and_not_asked_again() {
 async fn less_is_asked_for_when_only_that_fits() {
     let told = error(
         "This model's maximum context length is 100 tokens. However, you requested 130 tokens (60 in the messages, 70 in the completion).",
-        Value::Null,
-        Value::Null,
+        None,
+        None,
     );
     let upstream = Upstream::start([Answer::json(400, &told), says(&["a"])]).await;
     let server = before(&upstream, PATIENCE).await;
@@ -197,11 +197,7 @@ async fn less_is_asked_for_when_only_that_fits() {
 #[tokio::test]
 async fn a_key_that_is_refused_is_our_fault_and_stays_secret() {
     let key = "sk-very-secret";
-    let told = error(
-        &format!("Incorrect API key provided: {key}."),
-        json!("invalid_api_key"),
-        Value::Null,
-    );
+    let told = error(&format!("Incorrect API key provided: {key}."), Some("invalid_api_key"), None);
     for status in [401, 403] {
         let upstream = Upstream::always(Answer::json(status, &told)).await;
         let mut settings = upstream.settings("u", &json!({}));

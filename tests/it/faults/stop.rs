@@ -51,7 +51,7 @@ async fn working(grace: Duration) -> Working {
     let mut listener = Listener::open(&server, &json!({ "model": "m", "input": "Count." })).await;
     listener.until("response.output_text.delta").await;
     gate.reached().await;
-    Working { server, listener, gate, upstream, ask_to_stop, served }
+    Working { server, listener, gate, upstream, ask_to_stop, served: serving }
 }
 
 /// The rest of the stream, which began before.

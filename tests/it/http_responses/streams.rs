@@ -181,7 +181,8 @@ impl Model for Endless {
     fn ask<'a>(&'a self, _ask: &'a Ask<'a>) -> BoxFuture<'a, Result<Deltas, ModelError>> {
         let (said, listened) = (self.said.clone(), self.listened.clone());
         let deltas = stream::repeat_with(move || {
-            let _listened = &listened;
+            // Held as long as this is.
+            let _: &Arc<()> = &listened;
             said.fetch_add(1, Ordering::Relaxed);
             Ok(vec![Delta::Text { text: "x".repeat(PIECE), logprobs: Vec::new() }])
         });
@@ -206,7 +207,7 @@ async fn deaf(server: &Server) -> TcpStream {
 }
 
 /// Asks until it is so.
-async fn until(so: impl Fn() -> bool) {
+async fn until(so: impl Fn() -> bool + Sync) {
     let asking = async {
         while !so() {
             tokio::time::sleep(Duration::from_millis(2)).await;

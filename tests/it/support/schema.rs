@@ -132,7 +132,7 @@ struct Relaxing<'a> {
 }
 
 impl Relaxing<'_> {
-    /// A schema of OpenAPI 3.0 as one of JSON Schema, relaxed. Types it does not know are refused when `strict`.
+    /// A schema of `OpenAPI` 3.0 as one of JSON Schema, relaxed. Types it does not know are refused when `strict`.
     fn relaxed(&self, schema: &Value, strict: bool) -> Value {
         let Value::Object(fields) = schema else { return schema.clone() };
         let nullable = schema["nullable"] == true;

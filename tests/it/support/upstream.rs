@@ -308,7 +308,7 @@ impl Answer {
         }
         let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", self.status);
         for (name, value) in &self.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            head.extend([name.as_str(), ": ", value.as_str(), "\r\n"]);
         }
         if self.framing == Framing::Chunked {
             head.push_str("transfer-encoding: chunked\r\n");
