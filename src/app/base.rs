@@ -117,7 +117,8 @@ pub fn data_dir(config: &Config) -> anyhow::Result<PathBuf> {
 
 /// How the private Postgres is found and run.
 pub fn embedded(places: &Places, data_dir: PathBuf) -> anyhow::Result<EmbeddedSettings> {
-    let http = net::trusted(net::TrustedSettings::default())?;
+    // Release downloads are redirected to where the files lie.
+    let http = net::trusted(net::TrustedSettings { redirects: 5, ..Default::default() })?;
     Ok(EmbeddedSettings {
         pg_bin: places.pg_bin.clone(),
         path: std::env::join_paths(&places.path).ok(),

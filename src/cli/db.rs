@@ -50,15 +50,13 @@ pub(super) async fn run(
 ) -> anyhow::Result<()> {
     let config = Sources::new(env).file(args.config.as_deref()).load()?.config;
     let settings = embedded(&config.places, data_dir(&config)?)?;
-    match &config.database_url {
-        Some(url) => command(&args.command, url.expose(), &find_tools(&settings).await?, out).await,
-        None => {
-            let private = Embedded::start(settings, &Tasks::default()).await?;
-            let done = command(&args.command, private.url(), private.bin(), out).await;
-            private.stop().await?;
-            done
-        }
+    if let Some(url) = &config.database_url {
+        return command(&args.command, url.expose(), &find_tools(&settings).await?, out).await;
     }
+    let private = Embedded::start(settings, &Tasks::default()).await?;
+    let done = command(&args.command, private.url(), private.bin(), out).await;
+    private.stop().await?;
+    done
 }
 
 async fn command(

@@ -9,16 +9,17 @@ use std::{
 };
 
 use futures::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::Instrument as _;
 
 use crate::{
-    model::{Ask, Choice, Deltas, ModelError},
+    model::{Ask, Choice, Deltas, ModelError, ModelErrorKind},
     protocol::{
         ApiError, CreateResponse, ErrorKind, Event, Include, Item, Numbered, Principal, Response,
         SharedItem, Status,
     },
-    telemetry::TokenKind,
+    telemetry::{CallError, TokenKind, traceparent},
     tools::{self, runner},
     turn::{Next, Turn, catalog::FirstChoice, render::render},
 };
@@ -91,7 +92,8 @@ impl Run {
         let (watched, end) = (Arc::downgrade(&rest), heard.downgrade());
         let watching = engine.clone().watch(watched, end, released);
         engine.parts().tasks.spawn(watching);
-        lock(&rest).work = Some(engine.respond(work, heard).boxed());
+        let span = tracing::info_span!("response", response = %work.context.response_id, model = %work.model);
+        lock(&rest).work = Some(engine.respond(work, heard).instrument(span).boxed());
         Self { events, rest, _released_on_drop: guard }
     }
 
@@ -248,14 +250,8 @@ impl Engine {
     ) -> Result<(), Stop> {
         send(heard, &mut work.turn).await?;
         loop {
-            let mut deltas = self.ask(work).await?;
-            while let Some(batch) = deltas.next().await {
-                for delta in batch? {
-                    work.turn.feed(delta);
-                }
-                send(heard, &mut work.turn).await?;
-            }
-            drop(deltas);
+            let round = tracing::info_span!("round", number = *rounds);
+            self.hear(work, heard).instrument(round).await?;
             let mut next = work.turn.end_round();
             *rounds += 1;
             send(heard, &mut work.turn).await?;
@@ -272,8 +268,29 @@ impl Engine {
         }
     }
 
+    /// One Round: asks the model and hears it out.
+    async fn hear(&self, work: &mut Work, heard: &mpsc::Sender<Vec<Numbered>>) -> Result<(), Stop> {
+        let metrics = &self.parts().metrics;
+        let call = tracing::info_span!("model_call", otel.kind = "client", model = %work.model);
+        let asked = Instant::now();
+        let mut deltas = self
+            .ask(work, traceparent(&call))
+            .instrument(call)
+            .await
+            .inspect_err(|error| metrics.call_error(class(error.kind)))?;
+        metrics.first_token(&work.model, asked.elapsed());
+        while let Some(batch) = deltas.next().await {
+            let batch = batch.inspect_err(|error| metrics.call_error(class(error.kind)))?;
+            for delta in batch {
+                work.turn.feed(delta);
+            }
+            send(heard, &mut work.turn).await?;
+        }
+        Ok(())
+    }
+
     /// Asks the model for the next Round.
-    async fn ask(&self, work: &Work) -> Result<Deltas, Stop> {
+    async fn ask(&self, work: &Work, traceparent: Option<String>) -> Result<Deltas, ModelError> {
         let Work { turn, model, request, history, input, .. } = work;
         let plan = turn.plan();
         let own = turn.items().map(|item| &**item);
@@ -307,10 +324,10 @@ impl Engine {
             effort: request.reasoning.as_ref().and_then(|reasoning| reasoning.effort),
             prompt_cache_key: request.prompt_cache_key.as_deref(),
             safety_identifier: request.safety_identifier.as_deref(),
-            traceparent: None,
+            traceparent,
         };
         self.parts().metrics.round(model);
-        Ok(self.parts().model.ask(&ask).await?)
+        self.parts().model.ask(&ask).await
     }
 }
 
@@ -325,6 +342,21 @@ async fn send(heard: &mpsc::Sender<Vec<Numbered>>, turn: &mut Turn) -> Result<()
         return Ok(());
     }
     heard.send(events).await.map_err(|_| Stop::Deserted)
+}
+
+/// The class under which a failed call of a model is counted.
+fn class(kind: ModelErrorKind) -> CallError {
+    match kind {
+        ModelErrorKind::Unreachable => CallError::connect,
+        ModelErrorKind::Timeout => CallError::timeout,
+        ModelErrorKind::RateLimited(_) | ModelErrorKind::QuotaExceeded => CallError::rate_limit,
+        ModelErrorKind::ContextOverflow
+        | ModelErrorKind::ModelNotFound
+        | ModelErrorKind::Rejected
+        | ModelErrorKind::Unauthorized => CallError::refused,
+        ModelErrorKind::Unavailable(_) | ModelErrorKind::Failed => CallError::server,
+        ModelErrorKind::BrokenStream => CallError::protocol,
+    }
 }
 
 fn stopping() -> ApiError {

@@ -23,9 +23,24 @@ pub async fn ready(State(api): State<Api>) -> Response {
         Ok(()) => "ok",
         Err(_) => "unreachable",
     };
+    let (kind, listed) = (api.models.kind(), api.models.models().await.len());
+    let mut missing = Vec::new();
+    if database != "ok" {
+        missing.push("the database cannot be reached");
+    }
+    if kind == "demo" {
+        missing.push("no model server: only the scripted model `demo` answers");
+    } else if listed == 0 {
+        missing.push("the upstreams list no models");
+    }
     let ready = database == "ok";
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let report = json!({ "ready": ready, "database": database });
+    let report = json!({
+        "ready": ready,
+        "database": database,
+        "models": { "source": kind, "listed": listed },
+        "missing": missing,
+    });
     (status, Json(report)).into_response()
 }
 

@@ -20,6 +20,15 @@ pub enum Source {
 }
 
 impl Source {
+    /// Which of them it is, in a word.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Upstreams(_) => "upstreams",
+            Self::Script(_) => "script",
+            Self::Demo(_) => "demo",
+        }
+    }
+
     /// All models that can be asked for.
     pub async fn models(&self) -> Vec<ListedModel> {
         let scripted = |names: Vec<String>, owned_by: &str| {

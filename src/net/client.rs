@@ -59,6 +59,8 @@ pub struct TrustedSettings {
     pub idle_timeout: Duration,
     /// A proxy for all requests.
     pub proxy: Option<Url>,
+    /// How many redirects are followed: none for an API, whose key must not go elsewhere; some for downloads.
+    pub redirects: usize,
 }
 
 impl Default for TrustedSettings {
@@ -68,6 +70,7 @@ impl Default for TrustedSettings {
             idle_per_host: 256,
             idle_timeout: Duration::from_secs(50),
             proxy: None,
+            redirects: 0,
         }
     }
 }
@@ -140,9 +143,13 @@ pub fn guarded(settings: GuardedSettings) -> Result<Client, BuildError> {
 pub fn trusted(settings: TrustedSettings) -> Result<reqwest::Client, BuildError> {
     // Compressing a stream of small pieces delays them, so it is not asked for; who compresses unasked is understood.
     let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
+    let redirects = match settings.redirects {
+        0 => redirect::Policy::none(),
+        most => redirect::Policy::limited(most),
+    };
     let mut builder = reqwest::Client::builder()
         .no_proxy()
-        .redirect(redirect::Policy::none())
+        .redirect(redirects)
         .default_headers(headers)
         .gzip(true)
         .tcp_nodelay(true)

@@ -187,6 +187,10 @@ pub async fn append(
     if row.locked {
         return Ok(Appended::Locked);
     }
+    // A Response whose lease ran out must not write after this any more.
+    sqlx::query!("update conversations set locked_by = null, locked_until = null where id = $1 and locked_by is not null", id)
+        .execute(&mut *transaction)
+        .await?;
     let ids: Vec<&str> = new.iter().map(|item| item.id()).collect();
     let known = sqlx::query_scalar!(
         "select id from items where conversation_id = $1 and id = any($2) limit 1",

@@ -24,6 +24,13 @@ pub fn inject(span: &Span, headers: &mut HeaderMap) {
     TraceContextPropagator::new().inject_context(&span.context(), &mut HeadersMut(headers));
 }
 
+/// The `traceparent` of a span. `None` without a collector.
+pub fn traceparent(span: &Span) -> Option<String> {
+    let mut headers = HeaderMap::new();
+    inject(span, &mut headers);
+    headers.get("traceparent")?.to_str().ok().map(str::to_owned)
+}
+
 struct Headers<'a>(&'a HeaderMap);
 
 impl Extractor for Headers<'_> {

@@ -21,7 +21,7 @@ use tracing_subscriber::{
 };
 
 pub use self::{
-    context::{adopt_parent, inject},
+    context::{adopt_parent, inject, traceparent},
     metrics::{CallError, Metrics, StreamGuard, TokenKind},
 };
 

@@ -88,10 +88,10 @@ mod tests {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x04\0\0\0\x02\0\x08\x06\0\0\0".as_slice();
         let gif = b"GIF89a\0\x04\0\x02\0\0\0".as_slice();
         let jpeg = b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01\0\0\x01\0\x01\0\0\xff\xc4\0\x03\0\xff\xc2\0\x11\x08\x02\0\x04\0\x03".as_slice();
-        let vp8x = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\xff\x03\0\xff\x01\0".as_slice();
-        let vp8l = b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f\xff\xc3\x7f\0".as_slice();
-        let vp8 = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\0\x04\0\x02".as_slice();
-        for picture in [png, gif, jpeg, vp8x, vp8l, vp8] {
+        let extended = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\xff\x03\0\xff\x01\0".as_slice();
+        let lossless = b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f\xff\xc3\x7f\0".as_slice();
+        let lossy = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\0\x04\0\x02".as_slice();
+        for picture in [png, gif, jpeg, extended, lossless, lossy] {
             assert_eq!(size_of_url(&url(picture)), Some((1024, 512)), "{picture:?}");
             for cut in 0..picture.len() {
                 // Never a panic, and never another size.

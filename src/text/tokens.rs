@@ -115,7 +115,6 @@ impl TokenCounter {
 
     /// The tokens of a picture. `low` is 85. Else it is fitted into 2048 × 2048, its shorter side brought down to 768, and each tile of
     /// 512 × 512 that it then touches is 170, and 85 once. A picture whose size cannot be seen counts as 1024 × 1024.
-    #[expect(clippy::unused_self, reason = "all kinds of content are counted by the counter")]
     pub fn image(&self, url: &str, detail: &str) -> u64 {
         if detail == "low" {
             return 85;
@@ -136,7 +135,6 @@ impl TokenCounter {
     }
 
     /// The tokens of sound, from its JSON: ten a second, a second being 16 kB.
-    #[expect(clippy::unused_self, reason = "all kinds of content are counted by the counter")]
     pub fn audio(&self, json: &str) -> u64 {
         count(json.len() * 3 / 4 / 1600)
     }
@@ -179,11 +177,10 @@ fn by_characters(text: &str) -> u64 {
     for c in text.chars() {
         twelfths += match c {
             'a'..='z' | 'A'..='Z' => 3,
-            '0'..='9' => 4,
+            '0'..='9' | '\n' | '\r' => 4,
             // A blank belongs to the word after it; a run of them is one token or two.
             ' ' | '\t' if after_blank => 1,
             ' ' | '\t' => 0,
-            '\n' | '\r' => 4,
             // Code: brackets and operators often stand alone.
             c if c.is_ascii() => 8,
             c if is_cjk(c) => 9,

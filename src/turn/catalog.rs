@@ -132,6 +132,10 @@ impl Catalog {
     /// What a name that the model called stands for.
     pub fn target(&self, called: &str) -> Target {
         match self.targets.get(called) {
+            _ if self.choice == FirstChoice::None => Target::Refused(
+                "No tool may be called now (`tool_choice` is `none`). Answer without one."
+                    .to_owned(),
+            ),
             Some(target) => target.clone(),
             None if self.has_client_tools => {
                 Target::Function { name: called.to_owned(), namespace: None }

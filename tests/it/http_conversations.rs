@@ -1,5 +1,9 @@
 //! `/v1/conversations` over the real router.
 
+use antiphon::store::{
+    Viewer,
+    conversations::{self, Lock},
+};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -330,4 +334,27 @@ async fn items_cannot_be_added_while_a_response_is_written() {
     assert_eq!(status, 200);
     assert_eq!(server.post(&items, json!({ "items": [user("after")] })).await.0, 200);
     assert_eq!(texts(&server.get(&items).await.1), ["after", "hello", "hi"]);
+}
+
+#[tokio::test]
+async fn a_response_whose_lease_ran_out_cannot_write_after_what_was_added() {
+    let server = start(Script::new([])).await;
+    let id = conversation(&server, vec![]).await;
+    let viewer = Viewer { tenant_id: "local", only_owner: None };
+    let now = server.clock.now();
+    let until = now + time::Duration::minutes(1);
+    let lock = conversations::lock(&server.pool, viewer, &id, "resp_1", now, until).await.unwrap();
+    assert_eq!(lock, Lock::Ours);
+    let add = async || {
+        let body = json!({ "items": [user("x")] });
+        server.post(&format!("/v1/conversations/{id}/items"), body).await.0
+    };
+    assert_eq!(add().await, 400);
+    assert!(
+        conversations::renew(&server.pool, &id, "resp_1", until).await.unwrap(),
+        "still theirs"
+    );
+    server.clock.advance(time::Duration::minutes(1));
+    assert_eq!(add().await, 200);
+    assert!(!conversations::unlock(&server.pool, &id, "resp_1").await.unwrap(), "it is lost");
 }

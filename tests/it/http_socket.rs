@@ -339,6 +339,45 @@ async fn a_message_over_the_limit_is_refused_and_ends_the_socket() {
 }
 
 #[tokio::test]
+async fn requests_beyond_the_queue_are_refused_at_once() {
+    let gate = Gate::closed();
+    let slow = Round::Play(vec![say("one"), Step::Wait(gate.clone()), stop()]);
+    let model = Script::new([slow]);
+    let server = start(model.clone()).await;
+    let mut socket = Socket::open(&server).await;
+    socket.create(unstored("1")).await;
+    gate.reached().await;
+    for _ in 0..33 {
+        socket.create(unstored("more")).await;
+    }
+    let refused = loop {
+        let frame = socket.next().await.unwrap();
+        if frame["type"] == "error" {
+            break frame;
+        }
+        assert_ne!(frame["type"], "response.completed");
+    };
+    assert_eq!(
+        (&refused["status"], &refused["error"]["code"]),
+        (&json!(429), &json!("rate_limit_exceeded"))
+    );
+    assert_eq!(model.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn half_an_upgrade_is_refused_in_the_envelope() {
+    let server = start(Script::new([])).await;
+    let mut wire = TcpStream::connect(server.base.trim_start_matches("http://")).await.unwrap();
+    let head = "GET /v1/responses HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: close\r\n\r\n";
+    wire.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    wire.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    let body: Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    assert_eq!(body["error"]["code"], "invalid_websocket_upgrade");
+}
+
+#[tokio::test]
 async fn a_client_that_goes_away_cancels_what_is_being_written() {
     let gate = Gate::closed();
     let slow = Round::Play(vec![say("he"), Step::Wait(gate.clone()), say("llo"), stop()]);

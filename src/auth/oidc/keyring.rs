@@ -56,7 +56,7 @@ struct Held {
 struct Key {
     id: Option<String>,
     algorithm: Option<String>,
-    key: DecodingKey,
+    verifies: DecodingKey,
 }
 
 impl Keyring {
@@ -126,32 +126,12 @@ impl Keyring {
 
     async fn fetch(&self) -> anyhow::Result<Vec<Key>> {
         #[derive(Deserialize)]
-        struct Discovery {
-            issuer: String,
-            jwks_uri: String,
-        }
-        #[derive(Deserialize)]
         struct Set {
             keys: Vec<Value>,
         }
         let url = match &self.jwks_url {
             Some(url) => url.clone(),
-            None => {
-                let issuer = self.issuer.as_str().trim_end_matches('/');
-                let url = format!("{issuer}/.well-known/openid-configuration").parse()?;
-                let found: Discovery = self.get(url).await?;
-                anyhow::ensure!(
-                    found.issuer.trim_end_matches('/') == issuer,
-                    "its discovery document is of another issuer, `{}`",
-                    found.issuer
-                );
-                let url: Url = found.jwks_uri.parse()?;
-                anyhow::ensure!(
-                    matches!(url.scheme(), "http" | "https"),
-                    "its `jwks_uri` is no web address"
-                );
-                url
-            }
+            None => self.discover().await?,
         };
         let set: Set = self.get(url).await?;
         // A key of a kind that nobody here knows is no reason to do without the others.
@@ -163,6 +143,29 @@ impl Keyring {
             .collect();
         anyhow::ensure!(!keys.is_empty(), "it has no key that could verify a token");
         Ok(keys)
+    }
+
+    /// Where the issuer says that its keys are.
+    async fn discover(&self) -> anyhow::Result<Url> {
+        #[derive(Deserialize)]
+        struct Discovery {
+            issuer: String,
+            jwks_uri: String,
+        }
+        let issuer = self.issuer.as_str().trim_end_matches('/');
+        let url = format!("{issuer}/.well-known/openid-configuration").parse()?;
+        let found: Discovery = self.get(url).await?;
+        anyhow::ensure!(
+            found.issuer.trim_end_matches('/') == issuer,
+            "its discovery document is of another issuer, `{}`",
+            found.issuer
+        );
+        let url: Url = found.jwks_uri.parse()?;
+        anyhow::ensure!(
+            matches!(url.scheme(), "http" | "https"),
+            "its `jwks_uri` is no web address"
+        );
+        Ok(url)
     }
 
     async fn get<T: DeserializeOwned>(&self, url: Url) -> anyhow::Result<T> {
@@ -179,10 +182,10 @@ impl Held {
         self.keys
             .iter()
             .filter(|key| id.is_none() || key.id.as_deref() == id)
-            .filter(|key| key.key.family() == algorithm.family())
+            .filter(|key| key.verifies.family() == algorithm.family())
             .filter(|key| key.algorithm.as_ref().is_none_or(|name| name.parse() == Ok(algorithm)))
             .take(MOST_TRIES)
-            .map(|key| key.key.clone())
+            .map(|key| key.verifies.clone())
             .collect()
     }
 }
@@ -198,10 +201,10 @@ fn usable(jwk: Jwk) -> Option<Key> {
     if secret || other_use {
         return None;
     }
-    let key = DecodingKey::from_jwk(&jwk).ok()?;
+    let verifies = DecodingKey::from_jwk(&jwk).ok()?;
     Some(Key {
         id: jwk.common.key_id,
         algorithm: jwk.common.key_algorithm.map(|algorithm| algorithm.to_string()),
-        key,
+        verifies,
     })
 }

@@ -7,10 +7,10 @@ use super::*;
 /// The routes as the source of the router says them: `method path`.
 fn routed() -> BTreeSet<String> {
     let source = include_str!("../mod.rs");
-    let router = source.split("pub fn router(").nth(1).unwrap().split("\n}\n").next().unwrap();
+    let code = source.split("pub fn router(").nth(1).unwrap().split("\n}\n").next().unwrap();
     // The routes above are those below `/v1`.
-    let (below, beside) = router.split_once(".nest(\"/v1\"").unwrap();
-    let mut routes = BTreeSet::new();
+    let (below, beside) = code.split_once(".nest(\"/v1\"").unwrap();
+    let mut found = BTreeSet::new();
     for (part, prefix) in [(below, "/v1"), (beside, "")] {
         for route in part.split(".route(").skip(1) {
             let path = route.split('"').nth(1).unwrap().replace("{*", "{");
@@ -22,12 +22,12 @@ fn routed() -> BTreeSet<String> {
                 let called =
                     [" ", ".", "("].iter().any(|b| route.contains(&format!("{b}{method}(")));
                 if called {
-                    routes.extend(paths.iter().map(|path| format!("{method} {prefix}{path}")));
+                    found.extend(paths.iter().map(|path| format!("{method} {prefix}{path}")));
                 }
             }
         }
     }
-    routes
+    found
 }
 
 #[test]

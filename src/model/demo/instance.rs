@@ -79,8 +79,7 @@ impl<'s> Maker<'s> {
                         one.extend(other);
                         Value::Object(one)
                     }
-                    (Value::Null, value) => value,
-                    (value, _) => value,
+                    (Value::Null, value) | (value, _) => value,
                 };
             }
             return Some(self.merged(whole, fields, open));

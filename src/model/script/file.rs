@@ -1,5 +1,6 @@
 //! A script as it stands in its file: TOML, read and checked. An error names the key and its line.
 
+use std::fmt::Write as _;
 use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use serde::{
@@ -77,6 +78,7 @@ pub(super) struct Call {
 /// The usage, as far as it is not counted.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "the keys of the file")]
 pub(super) struct Words {
     pub(super) input_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
@@ -215,11 +217,13 @@ impl fmt::Display for ScriptError {
 /// The key as it would be written in a sentence. An unknown one is not always a part of the path yet.
 fn key_of(path: &serde_path_to_error::Path, message: &str) -> String {
     let mut key = String::new();
-    for segment in path.iter() {
+    for segment in path {
         match segment {
             Segment::Map { key: name } if key.is_empty() => key.push_str(name),
             Segment::Map { key: name } => key.extend([".", name]),
-            Segment::Seq { index } => key.push_str(&format!("[{index}]")),
+            Segment::Seq { index } => {
+                let _ = write!(key, "[{index}]");
+            }
             Segment::Enum { .. } | Segment::Unknown => (),
         }
     }
