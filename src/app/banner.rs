@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tokio::net::TcpListener;
 
-use crate::config::Config;
+use crate::config::{Config, unused};
 
 use super::{Base, Models};
 
@@ -31,7 +31,7 @@ pub(super) fn text(
         let _ = writeln!(text, "  {label:<10} {line}");
     }
     let _ = writeln!(text, "  keys       {auth}");
-    for line in &models.missing {
+    for line in models.missing.iter().chain(&unused(config)) {
         let _ = writeln!(text, "  missing    {line}");
     }
     let _ = write!(

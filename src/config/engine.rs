@@ -55,8 +55,6 @@ pub struct Tools {
     pub timeout: Duration,
     /// Calls of one Response that run at the same time; more wait.
     pub max_parallel: NonZeroUsize,
-    /// Tokens of one result that the model is shown; the rest is cut.
-    pub max_result_tokens: NonZeroUsize,
     /// `[tools.get_current_time]`
     pub get_current_time: GetCurrentTime,
 }
@@ -66,7 +64,6 @@ impl Default for Tools {
         Self {
             timeout: Duration::from_mins(2),
             max_parallel: NonZeroUsize::MIN.saturating_add(7),
-            max_result_tokens: NonZeroUsize::MIN.saturating_add(15_999),
             get_current_time: GetCurrentTime::default(),
         }
     }

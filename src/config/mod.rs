@@ -19,6 +19,7 @@ mod load;
 mod overlay;
 mod secret;
 mod server;
+mod unused;
 mod upstreams;
 mod value;
 
@@ -44,6 +45,7 @@ pub use self::{
     server::{
         Database, Http, Log, LogFormat, Net, NetPolicy, Retention, Shutdown, Telemetry, WebSocket,
     },
+    unused::unused,
     upstreams::{ModelOverride, Models, Upstream, Wire},
     value::Glob,
 };

@@ -26,8 +26,18 @@ impl FromRequest<Api> for JsonText {
     }
 }
 
+/// How many objects and arrays a body may hold in each other. PostgreSQL refuses some thousands, and backends fewer.
+const DEEPEST: usize = 512;
+
 /// JSON text as it may be parsed.
 pub fn repaired(bytes: &[u8]) -> Result<String, ApiError> {
+    if depth(bytes) > DEEPEST {
+        return Err(ApiError::new(
+            ErrorKind::InvalidRequest,
+            format!("The body nests deeper than {DEEPEST} levels."),
+        )
+        .code("invalid_json"));
+    }
     String::from_utf8(repair_json(bytes).into_owned()).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         ApiError::new(
@@ -36,6 +46,25 @@ pub fn repaired(bytes: &[u8]) -> Result<String, ApiError> {
         )
         .code("invalid_json")
     })
+}
+
+/// How deep JSON text nests.
+fn depth(json: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => (),
+        }
+    }
+    deepest
 }
 
 /// Reads a body of at most `limit` bytes.
@@ -80,4 +109,28 @@ fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
         format!("Unsupported content type `{essence}`. Send `Content-Type: application/json`."),
     )
     .code("unsupported_media_type"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_what_is_open_at_once_and_not_what_stands_in_texts() {
+        for (json, deep) in [
+            ("1", 0),
+            ("{}", 1),
+            ("[[],[]]", 2),
+            (r#"{"a":[{"b":1}],"c":{}}"#, 3),
+            (r#"["[[[{{{"]"#, 1),
+            (r#"["\"[[[","\\",[]]"#, 2),
+            ("]]]{", 1),
+        ] {
+            assert_eq!(depth(json.as_bytes()), deep, "{json}");
+        }
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(repaired(nested(DEEPEST).as_bytes()).is_ok());
+        let error = repaired(nested(DEEPEST + 1).as_bytes()).unwrap_err();
+        assert_eq!((error.kind, error.code), (ErrorKind::InvalidRequest, Some("invalid_json")));
+    }
 }

@@ -4,10 +4,7 @@
 //! what the model was shown and what it answered. Everything else may be done at any time; a Response whose conversation is deleted under
 //! it fails.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::{Json, extract::State};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -30,6 +27,7 @@ use super::{
     Api,
     body::JsonText,
     door::Caller,
+    ids::Ids,
     page::{Page, Paging, unknown_cursor},
     query::Query,
 };
@@ -101,7 +99,7 @@ pub async fn list(
 pub async fn retrieve(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Json<ConversationBody>, ApiError> {
     Ok(Json(find(&api, &principal, &id).await?.into()))
 }
@@ -110,7 +108,7 @@ pub async fn retrieve(
 pub async fn update(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     JsonText(body): JsonText,
 ) -> Result<Json<ConversationBody>, ApiError> {
     let mut fields = Fields::parse(&body)?;
@@ -128,7 +126,7 @@ pub async fn update(
 pub async fn delete(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Json<Value>, ApiError> {
     let parts = api.engine.parts();
     let viewer = parts.rules.viewer(&principal);
@@ -142,7 +140,7 @@ pub async fn delete(
 pub async fn add_items(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     JsonText(body): JsonText,
 ) -> Result<Json<Page<SharedItem>>, ApiError> {
     let mut fields = Fields::parse(&body)?;
@@ -170,7 +168,7 @@ pub async fn add_items(
 pub async fn list_items(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     query: Query,
 ) -> Result<Json<Page<SharedItem>>, ApiError> {
     let paging = Paging::read(&query)?;
@@ -195,7 +193,7 @@ pub async fn list_items(
 pub async fn retrieve_item(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path((id, item_id)): Path<(String, String)>,
+    Ids((id, item_id)): Ids<(String, String)>,
 ) -> Result<Json<SharedItem>, ApiError> {
     find(&api, &principal, &id).await?;
     let pool = &api.engine.parts().pool;
@@ -209,7 +207,7 @@ pub async fn retrieve_item(
 pub async fn delete_item(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path((id, item_id)): Path<(String, String)>,
+    Ids((id, item_id)): Ids<(String, String)>,
 ) -> Result<Json<ConversationBody>, ApiError> {
     let conversation = find(&api, &principal, &id).await?;
     let pool = &api.engine.parts().pool;

@@ -1,14 +1,11 @@
 //! `/v1/models`
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::{Json, extract::State};
 use serde_json::{Value, json};
 
 use crate::{model::router::ListedModel, protocol::ApiError};
 
-use super::{Api, door::Caller};
+use super::{Api, door::Caller, ids::Ids};
 
 /// `GET /v1/models`
 pub async fn list(State(api): State<Api>, _: Caller) -> Json<Value> {
@@ -20,7 +17,7 @@ pub async fn list(State(api): State<Api>, _: Caller) -> Json<Value> {
 pub async fn retrieve(
     State(api): State<Api>,
     _: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Json<Value>, ApiError> {
     let models = api.models.models().await;
     let found = models.iter().find(|model| model.id == id);

@@ -1,7 +1,5 @@
 //! Query parameters as SDKs write them: `include[]=a&include[]=b`, `include=a`, `include[0]=a`.
 
-use std::convert::Infallible;
-
 use axum::{extract::FromRequestParts, http::request::Parts};
 use url::form_urlencoded;
 
@@ -11,9 +9,10 @@ use crate::protocol::ApiError;
 pub struct Query(Vec<(String, String)>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Query {
-    type Rejection = Infallible;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        super::ids::refuse_nul(parts)?;
         let query = parts.uri.query().unwrap_or_default();
         Ok(Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect()))
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::{
     Json,
-    extract::{Path, State},
-    http::{HeaderMap, StatusCode, header},
+    extract::State,
+    http::HeaderMap,
     response::{IntoResponse, Response as HttpResponse},
 };
 use futures::StreamExt as _;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     engine::{Asked, idempotency::Key, prepare::Started, run},
-    protocol::{ApiError, CreateResponse, Raw, Response, SharedItem},
+    protocol::{ApiError, CreateResponse, Response, SharedItem},
     store::{self, items::ItemPage},
 };
 
@@ -21,9 +21,10 @@ use super::{
     Api,
     body::JsonText,
     door::Caller,
+    ids::Ids,
     page::{Page, Paging, unknown_cursor},
     query::Query,
-    sse,
+    replay, sse,
 };
 
 /// How long a stream may stay without its HTTP status, so that a backend that refuses at once still gets one.
@@ -42,7 +43,8 @@ pub async fn create(
     let asked = Asked { request, principal, idempotency, remembered: None };
     let mut run = match api.engine.start(asked).await? {
         Started::Run(run) => *run,
-        Started::Replayed(body) => return Ok(replayed(&body)),
+        Started::Replayed(body) if stream => return replay::streamed(&body),
+        Started::Replayed(body) => return Ok(replay::whole(&body)),
     };
     if !stream {
         return Ok(Json(&*run.drain().await?).into_response());
@@ -60,15 +62,6 @@ pub async fn create(
         }
     }
     Ok(sse::answer(said, run, api.rules.ping, guard))
-}
-
-/// The Response that the same request had before.
-fn replayed(body: &Raw) -> HttpResponse {
-    let headers = [
-        (header::CONTENT_TYPE, "application/json"),
-        (header::HeaderName::from_static("x-idempotent-replay"), "true"),
-    ];
-    (StatusCode::OK, headers, body.json().to_owned()).into_response()
 }
 
 fn idempotency_key(headers: &HeaderMap, body: &str) -> Result<Option<Key>, ApiError> {
@@ -108,7 +101,7 @@ pub async fn list(
 pub async fn retrieve(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     query: Query,
 ) -> Result<Json<Response>, ApiError> {
     if query.switch("stream")? {
@@ -125,7 +118,7 @@ pub async fn retrieve(
 pub async fn delete(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     query: Query,
 ) -> Result<Json<Value>, ApiError> {
     let parts = api.engine.parts();
@@ -143,7 +136,7 @@ pub async fn delete(
 pub async fn cancel(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Json<Response>, ApiError> {
     find(&api, &principal, &id).await?;
     Err(ApiError::new(
@@ -156,7 +149,7 @@ pub async fn cancel(
 pub async fn input_items(
     State(api): State<Api>,
     Caller(principal): Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     query: Query,
 ) -> Result<Json<Page<SharedItem>>, ApiError> {
     let paging = Paging::read(&query)?;

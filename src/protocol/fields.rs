@@ -133,6 +133,18 @@ impl<'a> Fields<'a> {
             .code(code))
     }
 
+    /// The object as JSON, with this text in front in the place of the field of that name.
+    pub(super) fn with_text(&self, name: &str, text: &str) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let rest = self.0.iter().filter(|(field, _)| field != name);
+        let mut json = format!("{{{}:{}", quoted(name), quoted(text));
+        for (field, raw) in rest {
+            json.push_str(&format!(",{}:{}", quoted(field), raw.get()));
+        }
+        json.push('}');
+        json
+    }
+
     /// Refuses a known field that this server cannot honour.
     pub fn refuse(&mut self, name: &str, why: &str) -> Result<(), ApiError> {
         if self.has(name) {

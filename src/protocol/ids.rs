@@ -1,11 +1,24 @@
 //! The ids of items: their prefixes, and how an output item's id follows from its Response's.
 
-use super::item::{Item, ItemStatus};
+use serde::Deserialize;
+
+use super::{
+    Raw,
+    fields::Fields,
+    item::{Item, ItemStatus},
+};
 
 /// The id of the output item at `output_index`: the Response's digits, the item's prefix and its place.
 pub fn output_item_id(prefix: &str, response_id: &str, output_index: usize) -> String {
     let digits = response_id.split_once('_').map_or(response_id, |(_, digits)| digits);
     format!("{prefix}_{digits}{output_index:04x}")
+}
+
+/// Just the `id` of an object.
+#[derive(Deserialize)]
+struct IdOnly<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a str>,
 }
 
 impl Item {
@@ -69,11 +82,13 @@ impl Item {
             | Self::ToolSearchOutput(item) => &item.id,
             Self::Compaction(item) => &item.id,
             Self::ItemReference(item) => &item.id,
-            Self::Unknown(_) => "",
+            Self::Unknown(raw) => {
+                raw.to::<IdOnly<'_>>().ok().and_then(|only| only.id).unwrap_or("")
+            }
         }
     }
 
-    /// Gives it an id. An item of unknown type keeps what it has.
+    /// Gives it an id.
     pub fn set_id(&mut self, id: String) {
         match self {
             Self::Message(item) => item.id = id,
@@ -101,7 +116,15 @@ impl Item {
             | Self::ToolSearchOutput(item) => item.id = id,
             Self::Compaction(item) => item.id = id,
             Self::ItemReference(item) => item.id = id,
-            Self::Unknown(_) => (),
+            Self::Unknown(raw) => {
+                // The rest stays as it came.
+                let named = raw
+                    .to::<Fields<'_>>()
+                    .and_then(|fields| Raw::parse(&fields.with_text("id", &id)));
+                if let Ok(named) = named {
+                    *raw = named;
+                }
+            }
         }
     }
 

@@ -165,8 +165,30 @@ pub fn located<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, (String, Stri
         // Lines and columns count from a nested value's own start: they would only mislead.
         let end = message.find(" at line ").unwrap_or(message.len());
         message.truncate(end);
-        (path, message)
+        (path, in_plain_words(&message))
     })
+}
+
+/// The sentence without the names of types, which only this house knows.
+fn in_plain_words(message: &str) -> String {
+    const WORDS: [(&str, &str); 8] = [
+        ("expected f64", "expected a number"),
+        ("expected i64", "expected a whole number"),
+        ("expected u64", "expected a whole number"),
+        ("expected u32", "expected a whole number"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected an object"),
+        ("invalid type: sequence", "invalid type: list"),
+        ("invalid type: map", "invalid type: object"),
+    ];
+    let mut message = message.to_owned();
+    for (theirs, plain) in WORDS {
+        message = message.replace(theirs, plain);
+    }
+    match message.split_once("expected struct ") {
+        Some((before, _)) => format!("{before}expected an object"),
+        None => message,
+    }
 }
 
 /// Appends a path of `serde_path_to_error`, which writes `.` for the value itself.

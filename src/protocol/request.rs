@@ -347,7 +347,7 @@ fn instructions(fields: &mut Fields<'_>) -> Result<Option<String>, ApiError> {
 
 fn conversation(fields: &mut Fields<'_>) -> Result<Option<String>, ApiError> {
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(untagged, expecting = "expected an id, or an object with an `id`")]
     enum Either {
         Id(String),
         Object(ConversationRef),

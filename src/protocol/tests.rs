@@ -174,3 +174,40 @@ fn an_event_is_one_flat_object() {
     let json = r#"{"type":"response.mcp_call.completed","sequence_number":4,"item_id":"mcp_1","output_index":2}"#;
     assert_eq!(serde_json::to_string(&event).unwrap(), json);
 }
+
+#[test]
+fn an_item_of_unknown_type_has_an_id_like_any_other() {
+    let named: Item = serde_json::from_str(r#"{"type":"nope","id":"nope_1"}"#).unwrap();
+    assert_eq!(named.id(), "nope_1");
+    for nameless in [
+        r#"{"type":"nope","b":1e2,"a":[ ]}"#,
+        r#"{"type":"nope","id":null,"b":1e2,"a":[ ]}"#,
+        r#"{"type":"nope","id":7,"b":1e2,"a":[ ]}"#,
+    ] {
+        let mut item: Item = serde_json::from_str(nameless).unwrap();
+        assert_eq!(item.id(), "");
+        item.set_id("item_1".to_owned());
+        assert_eq!(item.id(), "item_1");
+        let json = r#"{"id":"item_1","type":"nope","b":1e2,"a":[ ]}"#;
+        assert_eq!(serde_json::to_string(&item).unwrap(), json);
+    }
+}
+
+#[test]
+fn no_sentence_holds_a_name_of_this_house() {
+    for body in [
+        r#"{"model":"m","input":[[]]}"#,
+        r#"{"model":"m","input":"x","conversation":{}}"#,
+        r#"{"model":"m","input":"x","conversation":5}"#,
+        r#"{"model":"m","input":"x","reasoning":"x"}"#,
+        r#"{"model":"m","input":"x","temperature":"hot"}"#,
+        r#"{"model":"m","input":"x","max_output_tokens":1.5}"#,
+        r#"{"model":"m","input":"x","metadata":[]}"#,
+        r#"{"model":"m","input":"x","tools":{}}"#,
+    ] {
+        let message = CreateResponse::parse(body).unwrap_err().message;
+        for word in ["struct", "enum", "f64", "i64", "sequence", "a map"] {
+            assert!(!message.contains(word), "{body}: {message}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use time::OffsetDateTime;
 
 use crate::protocol::{SharedItem, response::Metadata};
 
-use super::{StoreError, Viewer, items};
+use super::{StoreError, Viewer, items, json::AsJson};
 
 /// A conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub async fn insert(
         tenant_id,
         owner,
         new.created_at,
-        Json(&new.metadata) as Json<&Metadata>,
+        AsJson(&new.metadata) as AsJson<&Metadata>,
     )
     .execute(&mut *transaction)
     .await?;
@@ -116,7 +116,7 @@ pub async fn update(
         id,
         viewer.tenant_id,
         viewer.only_owner,
-        Json(metadata) as Json<&Metadata>,
+        AsJson(metadata) as AsJson<&Metadata>,
     )
     .execute(db)
     .await?;

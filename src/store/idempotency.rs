@@ -5,7 +5,7 @@ use time::OffsetDateTime;
 
 use crate::protocol::{Raw, Response};
 
-use super::StoreError;
+use super::{StoreError, json::AsJson};
 
 /// What is known of a key.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +70,7 @@ pub async fn finish(
         tenant_id,
         key,
         response.id,
-        Json(response) as Json<&Response>,
+        AsJson(response) as AsJson<&Response>,
     )
     .execute(db)
     .await?;

@@ -6,15 +6,15 @@ use sqlx::{PgExecutor, types::Json};
 
 use crate::protocol::{Item, Raw, SharedItem};
 
-use super::{StoreError, Viewer};
+use super::{StoreError, Viewer, json::AsJson};
 
 /// Rows to be written, column by column.
 #[derive(Default)]
 pub(super) struct NewItems<'a> {
     pub(super) ids: Vec<&'a str>,
     pub(super) outputs: Vec<bool>,
-    pub(super) items: Vec<Json<&'a SharedItem>>,
-    pub(super) data: Vec<Option<Json<&'a Raw>>>,
+    pub(super) items: Vec<AsJson<&'a SharedItem>>,
+    pub(super) data: Vec<Option<AsJson<&'a Raw>>>,
 }
 
 impl<'a> NewItems<'a> {
@@ -24,8 +24,8 @@ impl<'a> NewItems<'a> {
         for (item, is_output) in sides.chain(output.iter().map(|item| (item, true))) {
             new.ids.push(item.id());
             new.outputs.push(is_output);
-            new.items.push(Json(item));
-            new.data.push(data_of(item).map(Json));
+            new.items.push(AsJson(item));
+            new.data.push(data_of(item).map(AsJson));
         }
         new
     }
@@ -189,8 +189,8 @@ pub async fn append(
         tenant_id,
         conversation_id,
         &new.ids as &[&str],
-        &new.items as &[Json<&SharedItem>],
-        &new.data as &[Option<Json<&Raw>>],
+        &new.items as &[AsJson<&SharedItem>],
+        &new.data as &[Option<AsJson<&Raw>>],
     )
     .execute(db)
     .await?;

@@ -14,6 +14,7 @@ pub mod embedded;
 pub mod error;
 pub mod idempotency;
 pub mod items;
+mod json;
 pub mod keys;
 pub mod pool;
 pub mod responses;

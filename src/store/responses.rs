@@ -10,7 +10,7 @@ use crate::protocol::{
     response::{IncompleteDetails, IncompleteReason, ResponseError, ResponseObject},
 };
 
-use super::{StoreError, Viewer, items::NewItems};
+use super::{StoreError, Viewer, items::NewItems, json::AsJson};
 
 /// The constraint that refuses a child of a Response that is gone.
 pub const PREVIOUS_KEY: &str = "responses_previous_fkey";
@@ -55,14 +55,14 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewResponse<'_>) -> Result<()
         response.status.word(),
         at(response.created_at),
         response.completed_at.map(at),
-        Json(&**settings) as Json<&Settings>,
-        response.error.as_ref().map(Json) as Option<Json<&ResponseError>>,
+        AsJson(&**settings) as AsJson<&Settings>,
+        response.error.as_ref().map(AsJson) as Option<AsJson<&ResponseError>>,
         response.incomplete_details.map(|details| reason_word(details.reason)),
-        response.usage.map(Json) as Option<Json<Usage>>,
+        response.usage.map(AsJson) as Option<AsJson<Usage>>,
         &items.ids as &[&str],
         &items.outputs,
-        &items.items as &[Json<&SharedItem>],
-        &items.data as &[Option<Json<&Raw>>],
+        &items.items as &[AsJson<&SharedItem>],
+        &items.data as &[Option<AsJson<&Raw>>],
         conversation_id.filter(|_| *in_conversation),
     )
     .execute(db)

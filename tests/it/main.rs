@@ -8,6 +8,7 @@ mod embedded_fetch;
 mod embedded_postgres;
 mod faults;
 mod http_conversations;
+mod http_edges;
 mod http_input_tokens;
 mod http_openapi;
 mod http_responses;

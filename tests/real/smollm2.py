@@ -30,7 +30,7 @@ def serve(port: int) -> None:
     params.n_ctx = CONTEXT
     params.n_parallel = 1
     params.n_gpu_layers = 0
-    params.cpuparams.n_threads = 2
+    params.cpuparams.n_threads = 1
     params.ui = False
     server = xllamacpp.Server(params)
     print(f"listening on {server.listening_address}", flush=True)

@@ -72,7 +72,10 @@ pub(super) fn error(error: &ApiError) -> String {
         "status": error.kind.status(),
         "error": {
             "type": error.kind.wire(),
-            "code": error.response_code(),
+            "code": match error.kind {
+                ErrorKind::NotFound => error.code.unwrap_or("not_found"),
+                _ => error.response_code(),
+            },
             "message": error.message,
             "param": error.param,
         },

@@ -46,8 +46,8 @@ def workspace(tmp_path: pathlib.Path, base_url: str, model: str) -> pathlib.Path
     return work
 
 
-def codex(workspace: pathlib.Path, prompt: str, api_key: str) -> list[dict]:
-    """Runs `codex exec` to its end and returns the events that it reports."""
+def codex(workspace: pathlib.Path, prompt: str, api_key: str, resume: str = "") -> list[dict]:
+    """Runs `codex exec` to its end and returns the events that it reports; with `resume` it goes on with that session."""
     program = install.install("clients") / "node" / "node_modules" / ".bin" / "codex"
     env = {
         "PATH": f"{install.node('clients')}{os.pathsep}{os.environ['PATH']}",
@@ -55,7 +55,7 @@ def codex(workspace: pathlib.Path, prompt: str, api_key: str) -> list[dict]:
         "CODEX_HOME": str(workspace.parent / "home"),
         "ANTIPHON_API_KEY": api_key,
     }
-    ended = subprocess.run([program, "exec", "--skip-git-repo-check", "--json", prompt], cwd=workspace, env=env, stdin=subprocess.DEVNULL,
+    ended = subprocess.run([program, "exec", *(["resume", resume] if resume else []), "--skip-git-repo-check", "--json", prompt], cwd=workspace, env=env, stdin=subprocess.DEVNULL,
                            capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
@@ -73,6 +73,16 @@ def test_a_shell_command_runs(workspace: pathlib.Path, api_key: str) -> None:
     assert [item["text"] for item in items(events, "agent_message")] == ["The command printed lantern-42."]
     [end] = [event for event in events if event["type"] == "turn.completed"]
     assert end["usage"]["input_tokens"] > 0
+
+
+def test_thoughts_come_back_sealed_with_the_next_request(workspace: pathlib.Path, api_key: str) -> None:
+    """Codex stores nothing with the server: it sends the reasoning item back as it came, and a session goes on in another process."""
+    events = codex(workspace, "Please probe the memory.", api_key)
+    assert [item["text"] for item in items(events, "reasoning")] == ["First I light the beacon."]
+    assert [item["text"] for item in items(events, "agent_message")] == ["The beacon is lit."]
+    [begun] = [event for event in events if event["type"] == "thread.started"]
+    again = codex(workspace, "Please probe the shell.", api_key, resume=begun["thread_id"])
+    assert [item["text"] for item in items(again, "agent_message")] == ["The command printed lantern-42."]
 
 
 def test_a_call_in_a_namespace_reaches_its_server(workspace: pathlib.Path, api_key: str) -> None:

@@ -1,5 +1,6 @@
 """The official Python SDK: what it types, streams, parses, pages and raises."""
 import asyncio
+import itertools
 import json
 from collections.abc import Iterator
 
@@ -127,6 +128,26 @@ def test_retrieve_and_delete(client: OpenAI, model: str) -> None:
         with pytest.raises(openai.NotFoundError) as raised:
             again(made.id)
         assert made.id in raised.value.message
+
+
+def test_what_is_kept_is_what_was_answered(client: OpenAI, model: str) -> None:
+    """Not the same value alone, the same text: schemas and arguments come back with their keys in order and their numbers as written."""
+    tool = WEATHER | {"parameters": {"type": "object", "properties": {"z": {"maximum": 1.0}, "a": {"type": "string"}}}, "strict": False}
+    asked: list = [{"role": "user", "content": "Say hello."}, {"type": "acme:note", "z": 1.0, "a": 2}]
+    made = client.responses.with_raw_response.create(model=model, input=asked, tools=[tool]).http_response.text
+    response_id = json.loads(made)["id"]
+    assert client.responses.with_raw_response.retrieve(response_id).http_response.text == made
+    items = client.responses.input_items.with_raw_response.list(response_id).http_response.text
+    assert '"type":"acme:note","z":1.0,"a":2' in items
+
+
+def test_pages_go_on_after_an_item_of_a_foreign_type(client: OpenAI, model: str) -> None:
+    asked: list = [{"role": "user", "content": "Say hello."}, *({"type": "acme:note", "number": number} for number in range(3))]
+    made = client.responses.create(model=model, input=asked)
+    pages = client.responses.input_items.list(made.id, order="asc", limit=1)
+    # An SDK turns pages for ever when a cursor leads nowhere.
+    items = list(itertools.islice(pages, 5))
+    assert len(items) == 4 and len({item.id for item in items}) == 4
 
 
 def test_input_items_page_by_page(client: OpenAI, model: str) -> None:

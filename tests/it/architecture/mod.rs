@@ -53,7 +53,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("jobs", &["protocol", "store", "engine", "ingest", "index", "model", "seal", "net"]),
     (
         "http",
-        &["protocol", "auth", "store", "engine", "jobs", "ingest", "search", "tools", "model"],
+        &[
+            "protocol", "text", "auth", "store", "engine", "jobs", "ingest", "search", "tools",
+            "model",
+        ],
     ),
 ];
 

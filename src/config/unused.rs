@@ -1,0 +1,57 @@
+//! Keys that are read and checked, but that nothing in this version acts on. Whoever sets one is told so at start.
+
+use super::{
+    Config,
+    dialect::{CallGrammar, DialectOverrides},
+};
+
+/// What is set and changes nothing yet: the key, and what it is waiting for.
+pub fn unused(config: &Config) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut note = |is_set: bool, key: &str, why: &str| {
+        if is_set {
+            found.push(format!("`{key}` is set and changes nothing in this version: {why}."));
+        }
+    };
+    note(config.models.utility.is_some(), "models.utility", "nothing asks a utility model");
+    note(config.models.embedding.is_some(), "models.embedding", "there is no retrieval");
+    let no_tool = "no tool reaches out for a request";
+    note(!config.net.allow.is_empty(), "net.allow", no_tool);
+    note(config.net.policy != super::NetPolicy::Public, "net.policy", no_tool);
+    let windows = config.models.overrides.iter().any(|model| model.window.is_some());
+    note(windows, "models.overrides.window", "histories are not shortened");
+    let dialects: Vec<&DialectOverrides> = config
+        .upstreams
+        .iter()
+        .map(|upstream| &upstream.overrides)
+        .chain(config.models.overrides.iter().map(|model| &model.overrides))
+        .collect();
+    let any = |is_set: fn(&DialectOverrides) -> bool| dialects.iter().any(|keys| is_set(keys));
+    let grammar = any(|keys| !matches!(keys.call_grammar, None | Some(CallGrammar::None)));
+    let as_text = "calls that a model writes as text are not read";
+    note(grammar, "call_grammar", as_text);
+    note(any(|keys| keys.rescue.is_some()), "rescue", as_text);
+    let stripped = any(|keys| keys.strip_tokens.as_ref().is_some_and(|tokens| !tokens.is_empty()));
+    note(stripped, "strip_tokens", "they stay in the text");
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Environment, Sources};
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_set_and_has_no_effect_is_told() {
+        let env = Environment::from_iter([("ANTIPHON_MODELS__EMBEDDING", "e")]);
+        let loaded =
+            Sources::new(&env).load_text("t.toml".as_ref(), "[engine]\nretries = 1").unwrap();
+        assert_eq!(
+            unused(&loaded.config),
+            [
+                "`models.embedding` is set and changes nothing in this version: there is no retrieval."
+            ]
+        );
+    }
+}
