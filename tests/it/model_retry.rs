@@ -153,7 +153,7 @@ async fn what_is_wrong_with_the_question_is_told_and_not_asked_again() {
         (
             404,
             error("The model `m` does not exist.", Some("model_not_found"), None),
-            (400, Some("model_not_found")),
+            (400, json!("model_not_found")),
         ),
         (
             400,

@@ -45,13 +45,13 @@ async fn working(grace: Duration) -> Working {
     let app = App::build(&config, models, Clock::System, Ids::seeded(1)).await.unwrap();
     let base = format!("http://{}", app.address().unwrap());
     let (ask_to_stop, asked) = oneshot::channel();
-    let served =
+    let until_it_stops =
         Tasks::default().spawn(async move { app.serve(async { asked.await.unwrap() }).await });
     let server = Server::running(base, connect(&url).await);
     let mut listener = Listener::open(&server, &json!({ "model": "m", "input": "Count." })).await;
     listener.until("response.output_text.delta").await;
     gate.reached().await;
-    Working { server, listener, gate, upstream, ask_to_stop, served: serving }
+    Working { server, listener, gate, upstream, ask_to_stop, served: until_it_stops }
 }
 
 /// The rest of the stream, which began before.
