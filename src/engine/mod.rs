@@ -13,7 +13,13 @@ pub mod prepare;
 pub mod record;
 pub mod run;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
@@ -21,9 +27,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{Clock, Ids},
     model::Model,
-    protocol::Principal,
+    protocol::{ApiError, Principal},
     seal::Sealer,
-    store::Viewer,
+    store::{self, Viewer},
     tasks::Tasks,
     telemetry::Metrics,
     tools::{Registry, runner::Limits},
@@ -36,6 +42,8 @@ pub use run::Run;
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Parts>,
+    /// Whether the database failed when it was last needed.
+    doubtful: Arc<AtomicBool>,
 }
 
 /// What an engine is made of.
@@ -84,7 +92,16 @@ pub struct EngineRules {
 impl Engine {
     /// An engine of these parts.
     pub fn new(parts: Parts) -> Self {
-        Self { inner: Arc::new(parts) }
+        Self { inner: Arc::new(parts), doubtful: Arc::default() }
+    }
+
+    /// Refuses while the database is gone, so that no model works for what cannot be stored. Costs nothing while it is there.
+    async fn check_database(&self) -> Result<(), ApiError> {
+        if self.doubtful.load(Ordering::Relaxed) {
+            store::pool::ping(&self.parts().pool).await?;
+            self.doubtful.store(false, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Its parts.

@@ -59,6 +59,7 @@ impl Engine {
         let response_id = parts.ids.mint("resp");
         let Asked { request, principal, idempotency, remembered } = asked;
         refuse_later(&request)?;
+        self.check_database().await?;
         if let Some(key) = &idempotency
             && let Some(body) = key.claim(self, &principal, &response_id).await?
         {

@@ -1,5 +1,7 @@
 //! How a Response is committed: everything that its end changes, in one transaction.
 
+use std::sync::atomic::Ordering;
+
 use crate::{
     protocol::{ApiError, Response, SharedItem, Status},
     store::{
@@ -13,13 +15,35 @@ use super::{Engine, lease, prepare::previous_absent, run::Work};
 impl Engine {
     /// Commits a Response that has ended.
     pub(super) async fn commit(&self, work: &Work, response: &Response) -> Result<(), ApiError> {
-        self.write(work, response).await.map_err(|error| match error {
+        let written = match self.write(work, response).await {
+            Err(Refusal::Store(StoreError::Unavailable(error)))
+                if !matches!(error, sqlx::Error::PoolTimedOut) =>
+            {
+                tracing::warn!(response = %response.id, %error, "committing again");
+                self.write_again(work, response).await
+            }
+            written => written,
+        };
+        if let Err(Refusal::Store(StoreError::Unavailable(_))) = &written {
+            self.doubtful.store(true, Ordering::Relaxed);
+        }
+        written.map_err(|error| match error {
             Refusal::LeaseLost => lease::locked(),
             Refusal::Store(error) if error.is_conflict(responses::PREVIOUS_KEY) => {
                 previous_absent(work.request.previous_response_id.as_deref().unwrap_or_default())
             }
             Refusal::Store(error) => error.into(),
         })
+    }
+
+    /// Commits over another connection, unless the lost one did it before it was lost.
+    async fn write_again(&self, work: &Work, response: &Response) -> Result<(), Refusal> {
+        let parts = self.parts();
+        let viewer = parts.rules.viewer(&work.principal);
+        if responses::find(&parts.pool, viewer, &response.id).await?.is_some() {
+            return Ok(());
+        }
+        self.write(work, response).await
     }
 
     async fn write(&self, work: &Work, response: &Response) -> Result<(), Refusal> {

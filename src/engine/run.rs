@@ -3,12 +3,14 @@
 use std::{
     panic::AssertUnwindSafe,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::{Context as TaskContext, Poll},
+    time::Duration,
 };
 
 use futures::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture};
 use tokio::{sync::mpsc, time::Instant};
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Instrument as _;
 
 use crate::{
@@ -26,10 +28,19 @@ use super::{Engine, Remembered, idempotency::Key, lease::Lease, prepare::plain};
 
 /// How many batches may wait for a reader who is slow.
 const WAITING: usize = 32;
+/// How long a run that must end is left to its reader. One who does not read does not drive it either.
+const OVERDUE: Duration = Duration::from_secs(1);
 
 /// One Response running: a stream of event batches. The last batch holds the terminal event.
 pub struct Run {
     events: mpsc::Receiver<Vec<Numbered>>,
+    rest: Arc<Mutex<Rest>>,
+    _released_on_drop: DropGuard,
+}
+
+/// What is left to do of a run, or how it ended.
+#[derive(Default)]
+struct Rest {
     work: Option<BoxFuture<'static, Outcome>>,
     outcome: Option<Outcome>,
 }
@@ -75,15 +86,21 @@ impl From<ModelError> for Stop {
 impl Run {
     pub(super) fn new(engine: Engine, work: Work) -> Self {
         let (heard, events) = mpsc::channel(WAITING);
+        let rest = Arc::new(Mutex::new(Rest::default()));
+        let released = CancellationToken::new();
+        let guard = released.clone().drop_guard();
+        let (watched, end) = (Arc::downgrade(&rest), heard.downgrade());
+        let watching = engine.clone().watch(watched, end, released);
+        engine.parts().tasks.spawn(watching);
         let span = tracing::info_span!("response", response = %work.context.response_id, model = %work.model);
-        let work = Some(engine.respond(work, heard).instrument(span).boxed());
-        Self { events, work, outcome: None }
+        lock(&rest).work = Some(engine.respond(work, heard).instrument(span).boxed());
+        Self { events, rest, _released_on_drop: guard }
     }
 
     /// Runs to the end and gives the Response; the error of a run that failed before its first Round had ended.
     pub async fn drain(mut self) -> Result<Arc<Response>, ApiError> {
         while self.next().await.is_some() {}
-        match self.outcome {
+        match lock(&self.rest).outcome.take() {
             Some(Outcome { early_failure: Some(error), .. }) => Err(error),
             Some(Outcome { response, .. }) => Ok(response),
             None => Err(ApiError::server()),
@@ -91,13 +108,14 @@ impl Run {
     }
 
     /// Why the run failed, once it has ended before its first Round was over.
-    pub fn early_failure(&self) -> Option<&ApiError> {
-        self.outcome.as_ref()?.early_failure.as_ref()
+    pub fn early_failure(&self) -> Option<ApiError> {
+        lock(&self.rest).outcome.as_ref()?.early_failure.clone()
     }
 
     /// The Response with its whole history, once it has ended well.
     pub fn remember(&self) -> Option<Remembered> {
-        let Outcome { response, items, stored, .. } = self.outcome.as_ref()?;
+        let rest = lock(&self.rest);
+        let Outcome { response, items, stored, .. } = rest.outcome.as_ref()?;
         (response.status != Status::Failed).then(|| Remembered {
             response_id: response.id.clone(),
             items: items.iter().chain(&response.output).cloned().collect(),
@@ -113,20 +131,49 @@ impl Stream for Run {
         if let Poll::Ready(Some(batch)) = self.events.poll_recv(cx) {
             return Poll::Ready(Some(batch));
         }
-        let Some(work) = self.work.as_mut() else { return Poll::Ready(None) };
-        if let Poll::Ready(outcome) = work.poll_unpin(cx) {
-            self.outcome = Some(outcome);
-            self.work = None;
+        let rest = Arc::clone(&self.rest);
+        {
+            let mut rest = lock(&rest);
+            if let Some(work) = rest.work.as_mut()
+                && let Poll::Ready(outcome) = work.poll_unpin(cx)
+            {
+                *rest = Rest { work: None, outcome: Some(outcome) };
+            }
         }
-        match self.events.poll_recv(cx) {
-            Poll::Ready(Some(batch)) => Poll::Ready(Some(batch)),
-            _ if self.work.is_none() => Poll::Ready(None),
-            _ => Poll::Pending,
-        }
+        // The other end is dropped with the work.
+        self.events.poll_recv(cx)
     }
 }
 
 impl Engine {
+    /// Drives a run to its end when it must end and its reader does not.
+    async fn watch(
+        self,
+        rest: Weak<Mutex<Rest>>,
+        end: mpsc::WeakSender<Vec<Numbered>>,
+        released: CancellationToken,
+    ) {
+        let parts = self.parts();
+        let due = async {
+            tokio::select! {
+                () = tokio::time::sleep(parts.rules.total) => (),
+                () = parts.cut.cancelled() => (),
+            }
+            tokio::time::sleep(OVERDUE).await;
+        };
+        if released.run_until_cancelled(due).await.is_none() {
+            return;
+        }
+        // The reader hears of the end only when the outcome is there.
+        let _end = end.upgrade();
+        let Some(work) = rest.upgrade().and_then(|rest| lock(&rest).work.take()) else { return };
+        if let Some(outcome) = released.run_until_cancelled(work).await
+            && let Some(rest) = rest.upgrade()
+        {
+            lock(&rest).outcome = Some(outcome);
+        }
+    }
+
     /// Writes one Response, whatever happens.
     async fn respond(self, mut work: Work, heard: mpsc::Sender<Vec<Numbered>>) -> Outcome {
         let mut rounds = 0;
@@ -170,6 +217,12 @@ impl Engine {
             if response.status != Status::Failed {
                 work.turn.fail(&error);
                 response = work.turn.conclude(parts.clock.unix());
+                // What the database refuses of a success it may take of a failure.
+                if error.kind != ErrorKind::Unavailable
+                    && let Err(error) = self.commit(&work, &response).await
+                {
+                    tracing::warn!(response = %response.id, %error, "nor as a failed one");
+                }
                 early_failure = Some(error);
             }
         }
@@ -178,12 +231,13 @@ impl Engine {
             parts.metrics.tokens(&work.model, TokenKind::Input, usage.input_tokens);
             parts.metrics.tokens(&work.model, TokenKind::Output, usage.output_tokens);
         }
+        // A reader that is slow does not hold up others.
+        drop(work.lease);
         work.turn.terminal(Arc::clone(&response));
         // A reader that is gone has dropped this future already; one that is full will read.
         let _ = heard.send(work.turn.take_events()).await;
         let mut items = work.history;
         items.append(&mut work.input);
-        drop(work.lease);
         Outcome { response, early_failure, items, stored: work.request.store }
     }
 
@@ -277,6 +331,10 @@ impl Engine {
     }
 }
 
+fn lock(rest: &Mutex<Rest>) -> MutexGuard<'_, Rest> {
+    rest.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Lets the reader hear what has happened; waits while it is full.
 async fn send(heard: &mpsc::Sender<Vec<Numbered>>, turn: &mut Turn) -> Result<(), Stop> {
     let events = turn.take_events();
@@ -309,7 +367,7 @@ fn stopping() -> ApiError {
     .code("server_error")
 }
 
-fn too_long(limit: std::time::Duration) -> ApiError {
+fn too_long(limit: Duration) -> ApiError {
     ApiError::new(
         ErrorKind::Timeout,
         format!("The response took longer than {} seconds and was stopped.", limit.as_secs()),

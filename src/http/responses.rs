@@ -58,7 +58,7 @@ pub async fn create(
             && run.next().await.is_none()
             && let Some(error) = run.early_failure()
         {
-            return Err(error.clone());
+            return Err(error);
         }
     }
     Ok(sse::answer(said, run, api.rules.ping, guard))

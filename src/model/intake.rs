@@ -113,6 +113,8 @@ impl<R: Reading> Intake<R> {
 
     /// The connection was closed in good order.
     pub(crate) fn end(&mut self) -> Taken {
+        // Half a frame after the model has said why it stopped takes nothing away from what it said.
+        let finished = self.reading.progress() == Progress::Finished;
         let (mut out, mut error) = match &mut self.form {
             Form::Unknown => (Vec::new(), None),
             Form::Stream(_) => self.frames(|sse, on_frame| sse.finish(on_frame)),
@@ -126,7 +128,7 @@ impl<R: Reading> Intake<R> {
         if error.is_none() && !self.failed && self.reading.progress() != Progress::Done {
             error = self.reading.end(&mut out).err();
         }
-        (out, error)
+        (out, error.filter(|_| !finished))
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -157,3 +159,7 @@ impl<R: Reading> Intake<R> {
 pub(crate) fn broken(message: impl Into<String>) -> ModelError {
     ModelError::new(ModelErrorKind::BrokenStream, message)
 }
+
+#[cfg(test)]
+#[path = "intake_tests.rs"]
+mod tests;

@@ -56,10 +56,15 @@ impl<'a> Fields<'a> {
         self.0.retain(|(field, _)| field != name);
         let Some(raw) = raw else { return Ok(None) };
         located(raw.get()).map(Some).map_err(|(path, message)| {
+            // What is missing is the field, not what it is missing from.
+            let absent = message
+                .strip_prefix("missing field `")
+                .and_then(|rest| rest.split_once('`'))
+                .map_or_else(String::new, |(absent, _)| format!(".{absent}"));
             let param = match path.as_bytes().first() {
-                None => name.to_owned(),
-                Some(b'[') => format!("{name}{path}"),
-                Some(_) => format!("{name}.{path}"),
+                None => format!("{name}{absent}"),
+                Some(b'[') => format!("{name}{path}{absent}"),
+                Some(_) => format!("{name}.{path}{absent}"),
             };
             let code = match message.as_str() {
                 m if m.starts_with("missing field") => "missing_required_parameter",

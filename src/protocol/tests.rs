@@ -95,7 +95,7 @@ fn a_wrong_field_is_named_by_its_path() {
         (r#"{"model":"m","input":["a"]}"#, "input[0]", "invalid_type"),
         (
             r#"{"model":"m","input":[{"role":"user","content":[{"type":"input_text"}]}]}"#,
-            "input[0].content[0]",
+            "input[0].content[0].text",
             "missing_required_parameter",
         ),
         (
@@ -105,7 +105,7 @@ fn a_wrong_field_is_named_by_its_path() {
         ),
         (
             r#"{"model":"m","input":[{"type":"function_call","name":"f","arguments":"{}"}]}"#,
-            "input[0]",
+            "input[0].call_id",
             "missing_required_parameter",
         ),
         (
@@ -115,7 +115,7 @@ fn a_wrong_field_is_named_by_its_path() {
         ),
         (
             r#"{"model":"m","input":"x","tools":[{"type":"function"}]}"#,
-            "tools[0]",
+            "tools[0].name",
             "missing_required_parameter",
         ),
         (
@@ -125,7 +125,7 @@ fn a_wrong_field_is_named_by_its_path() {
         ),
         (
             r#"{"model":"m","input":"x","text":{"format":{"type":"json_schema","name":"n"}}}"#,
-            "text.format",
+            "text.format.schema",
             "missing_required_parameter",
         ),
         (r#"{"model":"m","input":"x","prompt":{"id":"p"}}"#, "prompt", "unsupported_parameter"),

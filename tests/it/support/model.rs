@@ -43,6 +43,8 @@ pub(crate) enum Step {
     Wait(Gate),
     /// It breaks off.
     Break(ModelError),
+    /// It is a bug.
+    Panic,
 }
 
 /// A place where a script waits, and where a test can wait for it.
@@ -70,6 +72,12 @@ impl Gate {
     /// Waits until a script stands here.
     pub(crate) async fn reached(&self) {
         self.reached.acquire().await.unwrap().forget();
+    }
+
+    /// Stands here until the gate is opened.
+    pub(crate) async fn pass(&self) {
+        self.reached.add_permits(1);
+        self.open.acquire().await.unwrap().forget();
     }
 
     /// Lets one script go on.
@@ -123,7 +131,8 @@ pub(crate) fn stop() -> Step {
     Step::Say(Delta::Finish(Finish::Stop))
 }
 
-fn usage() -> Step {
+/// It says how much that was.
+pub(crate) fn usage() -> Step {
     Step::Say(Delta::Usage(Usage {
         input_tokens: 5,
         output_tokens: 2,
@@ -186,15 +195,13 @@ fn play(steps: Vec<Step>, listener: Listener) -> Deltas {
         loop {
             match steps.pop_front() {
                 Some(Step::Say(delta)) => return Some((Ok(vec![delta]), (steps, listener))),
-                Some(Step::Wait(gate)) => {
-                    gate.reached.add_permits(1);
-                    gate.open.acquire().await.unwrap().forget();
-                }
+                Some(Step::Wait(gate)) => gate.pass().await,
                 Some(Step::Break(error)) => {
                     steps.clear();
                     listener.content();
                     return Some((Err(error), (steps, listener)));
                 }
+                Some(Step::Panic) => panic!("a bug in a model"),
                 None => {
                     listener.content();
                     return None;

@@ -6,9 +6,10 @@ use std::{sync::Arc, time::Duration};
 use antiphon::{
     auth::{Gate, oidc::Oidc},
     clock::{Clock, Ids},
+    config::Upstream,
     engine::{Engine, EngineRules, Parts},
     http::{Api, ApiParts, DoorRules, router},
-    model::{Demo, Source},
+    model::{Demo, Model, Patience, Router, Source, Surroundings},
     net,
     seal::Sealer,
     store::keys::{self, KeyRow},
@@ -16,12 +17,13 @@ use antiphon::{
     telemetry::Metrics,
     tools::{Registry, runner::Limits},
 };
+use axum::serve::ListenerExt as _;
 use serde_json::Value;
 use sqlx::PgPool;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{model::Script, postgres};
+use super::postgres;
 
 /// When it is.
 pub(crate) const NOW: i64 = 1_772_366_400;
@@ -33,6 +35,8 @@ pub(crate) struct Server {
     pub(crate) pool: PgPool,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
+    /// Cuts off what runs.
+    pub(crate) cut: CancellationToken,
     client: reqwest::Client,
 }
 
@@ -43,6 +47,14 @@ pub(crate) struct Setup {
     pub(crate) share_in_tenant: bool,
     pub(crate) oidc: Option<Oidc>,
     pub(crate) clock: Clock,
+    /// Where the ids begin: servers on one database must not make the same.
+    pub(crate) first_id: u64,
+    /// Another database than a fresh one.
+    pub(crate) pool: Option<PgPool>,
+    /// How long one Response may take.
+    pub(crate) total: Duration,
+    /// The tools of ours.
+    pub(crate) tools: Registry,
 }
 
 impl Default for Setup {
@@ -57,33 +69,70 @@ impl Default for Setup {
             share_in_tenant: true,
             oidc: None,
             clock: Clock::fixed(NOW),
+            first_id: 1,
+            pool: None,
+            total: Duration::from_mins(1),
+            tools: Registry::default(),
         }
     }
 }
 
+/// Waits in tests are short.
+pub(crate) const PATIENCE: Patience = Patience {
+    first_byte: Duration::from_secs(20),
+    between_chunks: Duration::from_secs(20),
+    retries: 0,
+};
+
+/// The models of these upstreams.
+pub(crate) fn upstreams(settings: Vec<Upstream>, patience: Patience) -> Router {
+    let around = Surroundings {
+        client: net::trusted(net::TrustedSettings::default()).unwrap(),
+        patience,
+        overrides: Arc::default(),
+        clock: Clock::fixed(NOW),
+        ids: Ids::seeded(0),
+    };
+    Router::new(settings, &around).unwrap()
+}
+
+/// A server before upstreams.
+pub(crate) async fn start_before(router: Router, setup: Setup) -> Server {
+    let source = Arc::new(Source::Upstreams(router));
+    start_of(source.clone(), source, setup).await
+}
+
 /// A server that nobody needs a key for.
-pub(crate) async fn start(model: Arc<Script>) -> Server {
+pub(crate) async fn start(model: Arc<dyn Model>) -> Server {
     start_with(model, Setup::default()).await
 }
 
 /// A server as the test wants it.
-pub(crate) async fn start_with(model: Arc<Script>, setup: Setup) -> Server {
-    let (pool, _) = postgres::database().await;
-    let (clock, ids, tasks) = (setup.clock, Ids::seeded(1), Tasks::default());
+pub(crate) async fn start_with(model: Arc<dyn Model>, setup: Setup) -> Server {
+    start_of(model, Arc::new(Source::Demo(Demo::new(Demo::READABLE))), setup).await
+}
+
+async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> Server {
+    let pool = match setup.pool {
+        Some(pool) => pool,
+        None => postgres::database().await.0,
+    };
+    let (clock, ids, tasks) = (setup.clock, Ids::seeded(setup.first_id), Tasks::default());
+    let cut = CancellationToken::new();
     let engine = Engine::new(Parts {
         pool: pool.clone(),
         clock: clock.clone(),
         ids,
         tasks: tasks.clone(),
-        cut: CancellationToken::new(),
+        cut: cut.clone(),
         sealer: Arc::new(Sealer::from_keys(&["A".repeat(43)]).unwrap()),
         model,
-        tools: Registry::default(),
+        tools: setup.tools,
         metrics: Metrics::default(),
         rules: EngineRules {
             default_model: None,
             max_rounds: 8,
-            total: Duration::from_mins(1),
+            total: setup.total,
             repair_history: false,
             open_responses: false,
             share_in_tenant: setup.share_in_tenant,
@@ -94,16 +143,23 @@ pub(crate) async fn start_with(model: Arc<Script>, setup: Setup) -> Server {
     if let Some(oidc) = setup.oidc {
         gate = gate.with_oidc(oidc);
     }
-    let models = Arc::new(Source::Demo(Demo::new(Demo::READABLE)));
     let api = Api::new(ApiParts { engine, gate, models, rules: setup.door });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
+    let listener = listener.tap_io(|socket| socket.set_nodelay(true).unwrap());
     Tasks::default().spawn(async move { axum::serve(listener, router(&api)).await.unwrap() });
     let client = net::trusted(net::TrustedSettings::default()).unwrap();
-    Server { base, pool, clock, tasks, client }
+    Server { base, pool, clock, tasks, cut, client }
 }
 
 impl Server {
+    /// One that was started otherwise.
+    pub(crate) fn running(base: String, pool: PgPool) -> Self {
+        let client = net::trusted(net::TrustedSettings::default()).unwrap();
+        let (tasks, cut) = (Tasks::default(), CancellationToken::new());
+        Self { base, pool, clock: Clock::System, tasks, cut, client }
+    }
+
     /// Makes `ak_NAME`, a key of that user and tenant.
     pub(crate) async fn key(&self, name: &str, tenant: &str) -> String {
         let key = format!("ak_{name}");
@@ -122,6 +178,11 @@ impl Server {
         };
         keys::insert(&self.pool, &row).await.unwrap();
         key
+    }
+
+    /// A request to be made.
+    pub(crate) fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method.parse().unwrap(), format!("{}{path}", self.base))
     }
 
     /// `GET` of a path; the status and the body.
@@ -147,8 +208,7 @@ impl Server {
         body: Option<Value>,
         token: Option<&str>,
     ) -> (u16, Value) {
-        let method = method.parse().unwrap();
-        let mut request = self.client.request(method, format!("{}{path}", self.base));
+        let mut request = self.request(method, path);
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
