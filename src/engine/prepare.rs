@@ -198,7 +198,7 @@ impl Engine {
 }
 
 /// No such Response to go on from, or not theirs.
-pub(super) fn previous_absent(id: &str) -> ApiError {
+fn previous_absent(id: &str) -> ApiError {
     ApiError::invalid(
         "previous_response_id",
         format!("Previous response with id '{id}' not found."),

@@ -10,17 +10,22 @@ use crate::{
     },
 };
 
-use super::{Engine, lease, prepare::previous_absent, run::Work};
+use super::{Engine, lease, run::Work};
 
 impl Engine {
     /// Commits a Response that has ended.
     pub(super) async fn commit(&self, work: &Work, response: &Response) -> Result<(), ApiError> {
-        let written = match self.write(work, response).await {
+        let history = if work.carried { History::Carried } else { History::InStore };
+        let written = match self.write(work, response, history).await {
             Err(Refusal::Store(StoreError::Unavailable(error)))
                 if !matches!(error, sqlx::Error::PoolTimedOut) =>
             {
                 tracing::warn!(response = %response.id, %error, "committing again");
-                self.write_again(work, response).await
+                self.write_again(work, response, history).await
+            }
+            // Deleted while this was written: what the model was shown of it is kept here.
+            Err(Refusal::Store(error)) if error.is_conflict(responses::PREVIOUS_KEY) => {
+                self.write(work, response, History::Carried).await
             }
             written => written,
         };
@@ -29,35 +34,45 @@ impl Engine {
         }
         written.map_err(|error| match error {
             Refusal::LeaseLost => lease::locked(),
-            Refusal::Store(error) if error.is_conflict(responses::PREVIOUS_KEY) => {
-                previous_absent(work.request.previous_response_id.as_deref().unwrap_or_default())
+            Refusal::ConversationGone => {
+                lease::absent(work.request.conversation.as_deref().unwrap_or_default())
             }
             Refusal::Store(error) => error.into(),
         })
     }
 
     /// Commits over another connection, unless the lost one did it before it was lost.
-    async fn write_again(&self, work: &Work, response: &Response) -> Result<(), Refusal> {
+    async fn write_again(
+        &self,
+        work: &Work,
+        response: &Response,
+        history: History,
+    ) -> Result<(), Refusal> {
         let parts = self.parts();
         let viewer = parts.rules.viewer(&work.principal);
         if responses::find(&parts.pool, viewer, &response.id).await?.is_some() {
             return Ok(());
         }
-        self.write(work, response).await
+        self.write(work, response, history).await
     }
 
-    async fn write(&self, work: &Work, response: &Response) -> Result<(), Refusal> {
+    async fn write(
+        &self,
+        work: &Work,
+        response: &Response,
+        history: History,
+    ) -> Result<(), Refusal> {
         let pool = &self.parts().pool;
         let tenant_id = &*work.principal.tenant_id;
         let succeeded = matches!(response.status, Status::Completed | Status::Incomplete);
         let conversation = work.request.conversation.as_deref();
-        // A history that the store does not have becomes part of the input, so that what is stored can be gone on from.
         let whole: Vec<SharedItem>;
-        let (input, parent) = if work.carried {
-            whole = work.history.iter().chain(&work.input).cloned().collect();
-            (&whole, None)
-        } else {
-            (&work.input, response.settings.previous_response_id.as_deref())
+        let (input, parent) = match history {
+            History::InStore => (&work.input, response.settings.previous_response_id.as_deref()),
+            History::Carried => {
+                whole = work.history.iter().chain(&work.input).cloned().collect();
+                (&whole, None)
+            }
         };
         let new = NewResponse {
             tenant_id,
@@ -77,7 +92,11 @@ impl Engine {
         if let Some(id) = conversation {
             let still_ours = conversations::unlock(&mut *transaction, id, &response.id).await?;
             if !still_ours && succeeded {
-                return Err(Refusal::LeaseLost);
+                let viewer = self.parts().rules.viewer(&work.principal);
+                return Err(match conversations::find(&mut *transaction, viewer, id).await? {
+                    Some(_) => Refusal::LeaseLost,
+                    None => Refusal::ConversationGone,
+                });
             }
         }
         if work.request.store {
@@ -96,8 +115,19 @@ impl Engine {
     }
 }
 
+/// Where the items before the request's own are.
+#[derive(Clone, Copy)]
+enum History {
+    /// With the ancestors, in the store.
+    InStore,
+    /// Nowhere else: they become part of the input, so that what is stored can be gone on from.
+    Carried,
+}
+
 /// Why nothing was written.
 enum Refusal {
+    /// The conversation was deleted meanwhile.
+    ConversationGone,
     /// The conversation's lock ran out, and another Response may have written into it.
     LeaseLost,
     Store(StoreError),

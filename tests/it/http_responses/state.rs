@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{create, id, rows, say_after, text_of};
 use crate::support::{
-    model::{Script, text},
+    model::{Gate, Round, Script, Step, say, stop, text, usage},
     schema,
     server::{Server, start},
 };
@@ -168,4 +168,42 @@ async fn an_item_is_named_instead_of_sent() {
     let (status, body) =
         server.post("/v1/responses", json!({ "model": "m", "input": input })).await;
     assert_eq!((status, &body["error"]["param"]), (400, &json!("input[0].id")), "{body}");
+}
+
+#[tokio::test]
+async fn a_parent_that_is_deleted_meanwhile_costs_its_child_nothing() {
+    let gate = Gate::closed();
+    let slow = vec![say("B"), Step::Wait(gate.clone()), usage(), stop()];
+    let script = Script::new([text("A"), Round::Play(slow), text("C")]);
+    let server = start(script.clone()).await;
+    let first = say_after(&server, None, "one").await;
+    let delete = async {
+        gate.reached().await;
+        assert_eq!(server.delete(&format!("/v1/responses/{}", id(&first))).await.0, 200);
+        gate.open();
+    };
+    let (second, ()) = tokio::join!(say_after(&server, Some(&first), "two"), delete);
+    assert_eq!(text_of(&second), "B");
+    say_after(&server, Some(&second), "three").await;
+    let messages = &script.asked()[2].messages;
+    let all = ["user: one", "assistant: A", "user: two", "assistant: B", "user: three"];
+    assert_eq!(*messages, all);
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_deleted_meanwhile_is_said_to_be_gone() {
+    let gate = Gate::closed();
+    let slow = vec![say("A"), Step::Wait(gate.clone()), usage(), stop()];
+    let server = start(Script::new([Round::Play(slow)])).await;
+    let (_, conversation) = server.post("/v1/conversations", json!({})).await;
+    let body = json!({ "model": "m", "input": "one", "conversation": id(&conversation) });
+    let delete = async {
+        gate.reached().await;
+        let path = format!("/v1/conversations/{}", id(&conversation));
+        assert_eq!(server.delete(&path).await.0, 200);
+        gate.open();
+    };
+    let ((status, told), ()) = tokio::join!(server.post("/v1/responses", body), delete);
+    assert_eq!((status, &told["status"], &told["output"][0]["content"][0]["text"]), (200, &json!("failed"), &json!("A")));
+    assert!(told["error"]["message"].as_str().unwrap().contains("not found"), "{told}");
 }
