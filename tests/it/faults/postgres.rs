@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use super::{Answered, answered, stored, stream};
 use crate::support::{
     model::{Gate, Round, Script, Step, say, text},
-    postgres::{database, settings_with_data},
+    postgres::{connect, database, settings_with_data},
     server::{NOW, PATIENCE, Server, Setup, start_before, start_with, upstreams},
     stream::{Listener, checked},
     upstream::{Upstream, says},
@@ -58,11 +58,14 @@ async fn it_is_killed_under_load_and_comes_back() {
     let mut postgres = start().await;
     let of_pool = PoolSettings {
         max_connections: 6,
-        acquire_timeout: Duration::from_millis(400),
+        acquire_timeout: Duration::from_secs(1),
         ..PoolSettings::default()
     };
     let pool = pool::connect(postgres.url(), &of_pool).await.unwrap();
-    pool::migrate(&pool).await.unwrap();
+    // Not with that little patience: making the tables takes long on a busy machine.
+    let patient = connect(postgres.url()).await;
+    pool::migrate(&patient).await.unwrap();
+    patient.close().await;
     let upstream = Upstream::always(says(&["Hello ", "world"])).await;
     let router = upstreams(vec![upstream.settings("u", &json!({}))], PATIENCE);
     let server = start_before(router, Setup { pool: Some(pool.clone()), ..Setup::default() }).await;
@@ -183,7 +186,7 @@ fn the_lock_of_a_server_that_died_runs_out() {
     });
     drop(doomed);
     runtime.block_on(async {
-        let pool = crate::support::postgres::connect(&url).await;
+        let pool = connect(&url).await;
         let model = Script::new([text("Here I am.")]);
         let setup =
             Setup { pool: Some(pool), clock: clock.clone(), first_id: 100, ..Setup::default() };
