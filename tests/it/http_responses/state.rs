@@ -204,6 +204,9 @@ async fn a_conversation_that_is_deleted_meanwhile_is_said_to_be_gone() {
         gate.open();
     };
     let ((status, told), ()) = tokio::join!(server.post("/v1/responses", body), delete);
-    assert_eq!((status, &told["status"], &told["output"][0]["content"][0]["text"]), (200, &json!("failed"), &json!("A")));
-    assert!(told["error"]["message"].as_str().unwrap().contains("not found"), "{told}");
+    assert_eq!((status, &told["error"]["param"]), (404, &json!("conversation")), "{told}");
+    // What the model said is not lost: it is kept as a failed Response.
+    let (_, page) = server.get("/v1/responses").await;
+    let kept = server.get(&format!("/v1/responses/{}", id(&page["data"][0]))).await.1;
+    assert_eq!((&kept["status"], text_of(&kept)), (&json!("failed"), "A"));
 }
