@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Write as _,
+    pin::{Pin, pin},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -9,6 +10,7 @@ use std::{
 };
 
 use time::{Duration, OffsetDateTime};
+use tokio::time::{Instant, Sleep};
 
 /// What time it is.
 #[derive(Clone, Debug)]
@@ -44,6 +46,44 @@ impl Clock {
     pub fn advance(&self, by: Duration) {
         if let Self::Fixed(at) = self {
             *at.lock().unwrap_or_else(PoisonError::into_inner) += by;
+        }
+    }
+}
+
+/// Limits one wait after another, as [`tokio::time::timeout`] does one. Setting a timer for each piece of a stream, only to take it back,
+/// costs more than the piece: this one stands until it rings, and is moved only then.
+#[derive(Debug)]
+pub struct Patience {
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Patience {
+    /// For waits of about this length.
+    pub fn new(usual: std::time::Duration) -> Self {
+        Self { timer: Box::pin(tokio::time::sleep(usual)) }
+    }
+
+    /// Waits for `future`; `None` when it took longer than `limit`.
+    pub async fn wait<F: Future>(
+        &mut self,
+        limit: std::time::Duration,
+        future: F,
+    ) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let due = Instant::now() + limit;
+        if due < self.timer.deadline() {
+            self.timer.as_mut().reset(due);
+        }
+        loop {
+            tokio::select! {
+                biased;
+                output = &mut future => return Some(output),
+                () = &mut self.timer => (),
+            }
+            if due <= Instant::now() {
+                return None;
+            }
+            self.timer.as_mut().reset(due);
         }
     }
 }
@@ -128,6 +168,35 @@ mod tests {
             assert_eq!(hex.len(), 32, "{id}");
             assert!(hex.bytes().all(|c| c.is_ascii_hexdigit() && !c.is_ascii_uppercase()));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_wait_has_its_own_limit() {
+        let seconds = std::time::Duration::from_secs;
+        let sleep = |length| async move {
+            tokio::time::sleep(seconds(length)).await;
+            length
+        };
+        let mut patience = Patience::new(seconds(10));
+        let begun = Instant::now();
+        for (limit, length, heard, ends) in [
+            (10, 9, Some(9), 9),
+            (10, 9, Some(9), 18),
+            (10, 11, None, 28),
+            (10, 1, Some(1), 29),
+            (2, 3, None, 31),
+            (30, 29, Some(29), 60),
+            (0, 1, None, 60),
+            (10, 11, None, 70),
+        ] {
+            assert_eq!(
+                patience.wait(seconds(limit), sleep(length)).await,
+                heard,
+                "{limit} {length}"
+            );
+            assert_eq!(begun.elapsed().as_secs(), ends, "{limit} {length}");
+        }
+        assert_eq!(patience.wait(seconds(0), async { 1 }).await, Some(1));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use axum::{
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures::{Stream, StreamExt as _, stream};
 
-use crate::{engine::Run, protocol::Numbered, telemetry::StreamGuard};
+use crate::{clock::Patience, engine::Run, protocol::Numbered, telemetry::StreamGuard};
 
 /// The answer that streams a run. `said` is what was heard of it already.
 pub fn answer(said: Vec<Numbered>, run: Run, ping: Duration, guard: StreamGuard) -> Response {
@@ -31,25 +31,44 @@ enum At {
     Done,
 }
 
+/// A run that is read.
+struct Reader {
+    at: At,
+    run: Run,
+    ping: Duration,
+    patience: Patience,
+    _counted: StreamGuard,
+}
+
 fn bytes(
     said: Vec<Numbered>,
     run: Run,
     ping: Duration,
     guard: StreamGuard,
 ) -> impl Stream<Item = Bytes> {
-    stream::unfold((At::Said(said), run, guard), move |(at, mut run, guard)| async move {
-        match at {
-            At::Said(said) => Some((encode(&said), (At::Running, run, guard))),
-            At::Running => match tokio::time::timeout(ping, run.next()).await {
-                Ok(Some(batch)) => Some((encode(&batch), (At::Running, run, guard))),
-                Ok(None) => Some((Bytes::from_static(b"data: [DONE]\n\n"), (At::Done, run, guard))),
-                Err(_elapsed) => {
-                    Some((Bytes::from_static(b": ping\n\n"), (At::Running, run, guard)))
+    let (at, patience) = (At::Said(said), Patience::new(ping));
+    let reader = Reader { at, run, ping, patience, _counted: guard };
+    stream::unfold(reader, |mut reader| async move {
+        let said = reader.next().await?;
+        Some((said, reader))
+    })
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Bytes> {
+        match std::mem::replace(&mut self.at, At::Running) {
+            At::Said(said) => Some(encode(&said)),
+            At::Running => match self.patience.wait(self.ping, self.run.next()).await {
+                Some(Some(batch)) => Some(encode(&batch)),
+                Some(None) => {
+                    self.at = At::Done;
+                    Some(Bytes::from_static(b"data: [DONE]\n\n"))
                 }
+                None => Some(Bytes::from_static(b": ping\n\n")),
             },
             At::Done => None,
         }
-    })
+    }
 }
 
 /// The events of a batch, each whole.

@@ -3,17 +3,23 @@
 use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
-use futures::{StreamExt as _, stream::BoxStream};
-use tokio::time::{Instant, timeout};
+use futures::{FutureExt as _, StreamExt as _, stream::BoxStream};
+use tokio::time::Instant;
 
 use super::{
     Deltas, ModelError, ModelErrorKind,
-    intake::{Intake, Progress, Reading, broken},
+    intake::{Intake, Progress, Reading, Taken, broken},
 };
-use crate::turn::Delta;
+use crate::{clock::Patience, turn::Delta};
 
 /// How long the usage is waited for once the model has stopped.
 const AFTER_FINISH: Duration = Duration::from_secs(10);
+
+/// How many pieces of a burst are one batch at most.
+const BURST: usize = 32;
+
+/// A piece of the body; `None` at its end.
+type Heard = Option<Result<Bytes, reqwest::Error>>;
 
 /// The body of an answer. Dropping it closes the connection.
 pub(crate) struct Answer {
@@ -23,6 +29,7 @@ pub(crate) struct Answer {
     ready: VecDeque<Result<Vec<Delta>, ModelError>>,
     /// The longest silence.
     silence: Duration,
+    patience: Patience,
     ended: bool,
 }
 
@@ -37,6 +44,7 @@ impl Answer {
             intake: Intake::new(reading),
             ready: VecDeque::new(),
             silence,
+            patience: Patience::new(silence),
             ended: false,
         }
     }
@@ -86,30 +94,60 @@ impl Answer {
                 Progress::Done => return None,
             };
             let limit = if finished { silence.min(AFTER_FINISH) } else { silence };
-            let (batch, error) = match timeout(limit, self.body.next()).await {
-                Ok(Some(Ok(bytes))) => self.intake.push(&bytes),
-                Ok(None) => {
-                    self.ended = true;
-                    self.intake.end()
-                }
+            let Some(heard) = self.patience.wait(limit, self.body.next()).await else {
                 // The model has said all: how the connection ends is of no interest.
-                Ok(Some(Err(_))) | Err(_) if finished => return None,
-                Ok(Some(Err(_))) => (
-                    Vec::new(),
-                    Some(broken("The connection to the upstream was lost within its answer.")),
-                ),
-                Err(_) => {
-                    let message =
-                        format!("The upstream said nothing for {} seconds.", limit.as_secs());
-                    (Vec::new(), Some(ModelError::new(ModelErrorKind::Timeout, message)))
+                if finished {
+                    return None;
                 }
+                let message = format!("The upstream said nothing for {} seconds.", limit.as_secs());
+                self.ended = true;
+                return Some(Err(ModelError::new(ModelErrorKind::Timeout, message)));
             };
+            if let (Some(Err(_)), true) = (&heard, finished) {
+                return None;
+            }
+            let (mut batch, mut error) = self.take(heard);
+            for _ in 1..BURST {
+                if self.ended || error.is_some() || self.intake.progress() != Progress::Open {
+                    break;
+                }
+                let Some(heard) = self.at_hand().await else { break };
+                let (more, failed) = self.take(heard);
+                batch.extend(more);
+                error = failed;
+            }
             if !batch.is_empty() {
                 self.ready.push_back(Ok(batch));
             }
             if let Some(error) = error {
                 self.ended = true;
                 self.ready.push_back(Err(error));
+            }
+        }
+    }
+
+    /// What the connection has read already. It is a task of its own and hands over one piece when it is asked for it, so it is given its
+    /// turn once: else every piece of a burst would be a batch, and a write to the client, of its own.
+    async fn at_hand(&mut self) -> Option<Heard> {
+        match self.body.next().now_or_never() {
+            None => {
+                tokio::task::yield_now().await;
+                self.body.next().now_or_never()
+            }
+            heard => heard,
+        }
+    }
+
+    fn take(&mut self, heard: Heard) -> Taken {
+        match heard {
+            Some(Ok(bytes)) => self.intake.push(&bytes),
+            None => {
+                self.ended = true;
+                self.intake.end()
+            }
+            Some(Err(_)) => {
+                let lost = "The connection to the upstream was lost within its answer.";
+                (Vec::new(), Some(broken(lost)))
             }
         }
     }

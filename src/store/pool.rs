@@ -3,7 +3,7 @@
 use std::{future::Future, str::FromStr, time::Duration};
 
 use sqlx::{
-    PgPool,
+    Connection as _, PgPool,
     migrate::{MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
 };
@@ -16,6 +16,10 @@ static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 
 /// Between two attempts to reach a database that is not up yet.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// A connection that came back so lately is believed to live, for it was tested when it came back: another test would be a third of
+/// the round trips of a statement.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Prepared statements that a connection keeps: more than the store has.
 const STATEMENTS: usize = 256;
@@ -93,10 +97,19 @@ pub async fn connect(url: &str, settings: &PoolSettings) -> Result<PgPool, OpenE
     let pool = PgPoolOptions::new()
         .max_connections(settings.max_connections)
         .acquire_timeout(settings.acquire_timeout)
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > FRESH {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .connect_lazy_with(options.clone());
     // Not through the pool: it hides why a connection fails behind its own timeout.
     wait(&place, settings.patience, || async {
-        use sqlx::{ConnectOptions as _, Connection as _};
+        use sqlx::ConnectOptions as _;
         options.connect().await?.close().await
     })
     .await?;
