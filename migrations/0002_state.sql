@@ -67,3 +67,4 @@ create table idempotency (
 );
 
 create index idempotency_by_time on idempotency (created_at);
+create index idempotency_by_response on idempotency (response_id);

@@ -22,7 +22,7 @@ use crate::{
     },
     clock::{Clock, Ids},
     config::{Config, Profile, Share},
-    engine::{Engine, EngineRules, Parts},
+    engine::{Engine, EngineRules, Parts, idempotency},
     http::{self, Api, ApiParts, DoorRules},
     store::{self, StoreError},
     tasks::Tasks,
@@ -170,6 +170,10 @@ async fn sweep(engine: Engine, keep: Duration) {
             Ok(count) => tracing::info!(count, "deleted old responses"),
             Err(error) => tracing::warn!(%error, "old responses could not be deleted"),
         }
+        if let Err(error) = store::idempotency::expire(&parts.pool, now - idempotency::MEMORY).await
+        {
+            tracing::warn!(%error, "old idempotency keys could not be forgotten");
+        }
         if tokio::time::timeout(SWEEP, stopping.cancelled()).await.is_ok() {
             return;
         }
@@ -223,6 +227,7 @@ fn rules(config: &Config) -> EngineRules {
         repair_history: config.history.repair,
         open_responses: config.profile == Profile::OpenResponses,
         share_in_tenant: config.tenancy.share == Share::Tenant,
+        admin_group: config.tenancy.admin_group.clone(),
         tool_limits: runner::Limits {
             parallel: config.tools.max_parallel.get(),
             time: config.tools.timeout,

@@ -75,24 +75,35 @@ async fn run(
     config: &Config,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<()> {
-    let stop = signal()?;
+    let (stop, at_once) = (signal(1)?, signal(2)?);
     let models = Models::find(config, args.script.as_deref()).await?;
     let clock = Clock::System;
     let app = App::build(config, models, clock.clone(), Ids::Random(clock)).await?;
     writeln!(out, "{}", app.banner())?;
     out.flush()?;
-    app.serve(stop).await
+    tokio::select! {
+        served = app.serve(stop) => served,
+        () = at_once => {
+            tracing::warn!("told twice to stop: what still runs is cut off");
+            Ok(())
+        }
+    }
 }
 
-/// Resolves at the first SIGINT or SIGTERM.
-fn signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+/// Resolves at the `nth` SIGINT or SIGTERM.
+fn signal(nth: u32) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
     Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => tracing::info!("stopping (SIGINT)"),
-            _ = terminate.recv() => tracing::info!("stopping (SIGTERM)"),
+        for count in 1..=nth {
+            let name = tokio::select! {
+                _ = interrupt.recv() => "SIGINT",
+                _ = terminate.recv() => "SIGTERM",
+            };
+            if count == nth {
+                tracing::info!("stopping ({name})");
+            }
         }
     })
 }

@@ -48,11 +48,20 @@ fn groups() -> String {
 }
 
 /// `[tenancy]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tenancy {
     /// Who reads, inside a tenant, what somebody else of it owns.
     pub share: Share,
+    /// The group whose members may change and delete what others of their tenant own. `None`: only owners may.
+    #[serde(deserialize_with = "value::filled")]
+    pub admin_group: Option<String>,
+}
+
+impl Default for Tenancy {
+    fn default() -> Self {
+        Self { share: Share::default(), admin_group: Some("admins".to_owned()) }
+    }
 }
 
 /// Who reads what somebody of a tenant owns.

@@ -10,22 +10,22 @@ use crate::{
 use super::Engine;
 
 /// How long a key is remembered.
-const MEMORY: Duration = Duration::hours(24);
+pub const MEMORY: Duration = Duration::hours(24);
 
 /// A key with the digest of the body it came with.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// The header's value.
+    /// The user, and the header's value.
     pub key: String,
     /// SHA-256 of the body.
     pub digest: Vec<u8>,
 }
 
 impl Key {
-    /// The key of a request.
-    pub fn new(key: &str, body: &[u8]) -> Self {
+    /// The key of a user's request: another user's same words are another key.
+    pub fn new(user_id: &str, key: &str, body: &[u8]) -> Self {
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body);
-        Self { key: key.to_owned(), digest: digest.as_ref().to_vec() }
+        Self { key: format!("{user_id}/{key}"), digest: digest.as_ref().to_vec() }
     }
 
     /// Claims the key for a Response. `Some` is the Response that the same request had before.

@@ -1,6 +1,9 @@
 //! The items of a request, made whole: references resolved, sealed reasoning opened, ids given.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use crate::{
     protocol::{
@@ -60,6 +63,23 @@ impl Engine {
             whole.push(Arc::new(item));
         }
         Ok(whole)
+    }
+
+    /// Gives a new id to an item whose id the history, or the request itself, has already: lists are read by ids.
+    pub(super) fn distinct(
+        &self,
+        mut input: Vec<SharedItem>,
+        history: &[SharedItem],
+    ) -> Vec<SharedItem> {
+        let mut known: HashSet<String> = history.iter().map(|item| item.id().to_owned()).collect();
+        for item in &mut input {
+            if known.contains(item.id()) {
+                let id = self.parts().ids.mint(item.id_prefix());
+                Arc::make_mut(item).set_id(id);
+            }
+            known.insert(item.id().to_owned());
+        }
+        input
     }
 
     async fn referenced(

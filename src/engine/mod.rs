@@ -85,6 +85,8 @@ pub struct EngineRules {
     pub open_responses: bool,
     /// Whether everyone of a tenant sees everything of it.
     pub share_in_tenant: bool,
+    /// Who is in this group may change and delete what others of the tenant own.
+    pub admin_group: Option<String>,
     /// How tools are run.
     pub tool_limits: Limits,
 }
@@ -116,6 +118,16 @@ impl EngineRules {
         Viewer {
             tenant_id: &principal.tenant_id,
             only_owner: (!self.share_in_tenant).then_some(&*principal.user_id),
+        }
+    }
+
+    /// Through whose eyes what changes or deletes looks: only what the Principal owns, unless it is an administrator.
+    pub fn owner<'a>(&self, principal: &'a Principal) -> Viewer<'a> {
+        let is_admin =
+            self.admin_group.as_ref().is_some_and(|group| principal.groups.contains(group));
+        Viewer {
+            tenant_id: &principal.tenant_id,
+            only_owner: (!is_admin).then_some(&*principal.user_id),
         }
     }
 }

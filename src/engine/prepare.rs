@@ -91,8 +91,13 @@ impl Engine {
         let parts = self.parts();
         let rules = &parts.rules;
         let model = self.model_of(&request)?;
-        for field in &request.unknown {
-            tracing::info!(%field, "unknown request field is not used");
+        if !request.unknown.is_empty() {
+            let some = &request.unknown[..request.unknown.len().min(8)];
+            tracing::info!(
+                count = request.unknown.len(),
+                ?some,
+                "unknown request fields are not used"
+            );
         }
         let catalog = self.catalog_of(&request)?;
 
@@ -110,6 +115,7 @@ impl Engine {
         });
         let carried = remembered.is_some();
         let before = self.history(&request, principal, remembered).await?;
+        let input = self.distinct(input, &before);
         let used_call_ids =
             history::check(before.iter().chain(&input).map(|item| &**item), rules.repair_history)?;
 

@@ -92,7 +92,7 @@ impl Run {
         let (watched, end) = (Arc::downgrade(&rest), heard.downgrade());
         let watching = engine.clone().watch(watched, end, released);
         engine.parts().tasks.spawn(watching);
-        let span = tracing::info_span!("response", response = %work.context.response_id, model = %work.model);
+        let span = tracing::info_span!("response", response = %work.context.response_id, model = ?work.model);
         lock(&rest).work = Some(engine.respond(work, heard).instrument(span).boxed());
         Self { events, rest, _released_on_drop: guard }
     }
@@ -211,6 +211,8 @@ impl Engine {
         mut early_failure: Option<ApiError>,
     ) -> Outcome {
         let parts = self.parts();
+        // Nothing was done for it: the same request may be made again under its key.
+        let mut unused_key = work.idempotency.take_if(|_| early_failure.is_some());
         let mut response = work.turn.conclude(parts.clock.unix());
         if let Err(error) = self.commit(&work, &response).await {
             tracing::warn!(response = %response.id, %error, "a response could not be stored");
@@ -222,9 +224,13 @@ impl Engine {
                     && let Err(error) = self.commit(&work, &response).await
                 {
                     tracing::warn!(response = %response.id, %error, "nor as a failed one");
+                    unused_key = unused_key.or(work.idempotency.take());
                 }
                 early_failure = Some(error);
             }
+        }
+        if let Some(key) = unused_key {
+            key.release(self, &work.principal, &response.id).await;
         }
         parts.metrics.response(response.status.word());
         if let Some(usage) = &response.usage {
@@ -271,7 +277,7 @@ impl Engine {
     /// One Round: asks the model and hears it out.
     async fn hear(&self, work: &mut Work, heard: &mpsc::Sender<Vec<Numbered>>) -> Result<(), Stop> {
         let metrics = &self.parts().metrics;
-        let call = tracing::info_span!("model_call", otel.kind = "client", model = %work.model);
+        let call = tracing::info_span!("model_call", otel.kind = "client", model = ?work.model);
         let asked = Instant::now();
         let mut deltas = self
             .ask(work, traceparent(&call))

@@ -1,10 +1,13 @@
 //! A JSON body: its type, its size, its repair.
 
+use std::time::Duration;
+
 use axum::{
-    body::to_bytes,
     extract::{FromRequest, Request},
     http::{HeaderMap, header},
 };
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
 
 use crate::{
     protocol::{ApiError, ErrorKind},
@@ -26,8 +29,11 @@ impl FromRequest<Api> for JsonText {
     }
 }
 
+/// How long a client may be silent in the middle of its body.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// How many objects and arrays a body may hold in each other. PostgreSQL refuses some thousands, and backends fewer.
-const DEEPEST: usize = 512;
+const DEEPEST: usize = 128;
 
 /// JSON text as it may be parsed.
 pub fn repaired(bytes: &[u8]) -> Result<String, ApiError> {
@@ -67,30 +73,43 @@ fn depth(json: &[u8]) -> usize {
     deepest
 }
 
-/// Reads a body of at most `limit` bytes.
-pub async fn read(request: Request, limit: usize) -> Result<axum::body::Bytes, ApiError> {
-    to_bytes(request.into_body(), limit).await.map_err(|error| {
-        let too_large = std::error::Error::source(&error)
-            .is_some_and(|source| source.to_string().contains("length limit"));
-        if too_large {
-            ApiError::new(
-                ErrorKind::TooLarge,
-                format!("The body is larger than {} MiB (`http.body_limit_mib`).", limit >> 20),
-            )
-            .code("request_too_large")
-        } else {
-            ApiError::new(
-                ErrorKind::InvalidRequest,
-                format!("The body could not be read: {error}."),
-            )
-            .code("invalid_body")
+/// Reads a body of at most `limit` bytes. A client that sends nothing for a while has gone.
+pub async fn read(request: Request, limit: usize) -> Result<Bytes, ApiError> {
+    let mut pieces = request.into_body().into_data_stream();
+    let mut body = BytesMut::new();
+    loop {
+        match tokio::time::timeout(PATIENCE, pieces.next()).await {
+            Ok(Some(Ok(piece))) if body.len() + piece.len() <= limit => {
+                body.extend_from_slice(&piece);
+            }
+            Ok(Some(Ok(_))) => {
+                return Err(ApiError::new(
+                    ErrorKind::TooLarge,
+                    format!("The body is larger than {} MiB (`http.body_limit_mib`).", limit >> 20),
+                )
+                .code("request_too_large"));
+            }
+            Ok(Some(Err(error))) => return Err(unreadable(&format!("{error}"))),
+            Ok(None) => return Ok(body.freeze()),
+            Err(_elapsed) => {
+                let seconds = PATIENCE.as_secs();
+                return Err(unreadable(&format!("nothing came for {seconds} seconds")));
+            }
         }
-    })
+    }
+}
+
+fn unreadable(why: &str) -> ApiError {
+    ApiError::new(ErrorKind::InvalidRequest, format!("The body could not be read: {why}."))
+        .code("invalid_body")
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
-    if let Some(coding) = headers.get(header::CONTENT_ENCODING) {
-        // gzip and zstd have been taken off before; what is left is something else.
+    let coding = headers.get(header::CONTENT_ENCODING);
+    if let Some(coding) =
+        coding.filter(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+    {
+        // gzip and zstd have been taken off before; what is left is nothing, or something else.
         let coding = String::from_utf8_lossy(coding.as_bytes()).into_owned();
         return Err(ApiError::new(
             ErrorKind::UnsupportedMediaType,

@@ -30,6 +30,7 @@ use super::{
     ids::Ids,
     page::{Page, Paging, unknown_cursor},
     query::Query,
+    responses::not_the_owner,
 };
 
 /// The most items that one request may bring.
@@ -115,11 +116,10 @@ pub async fn update(
     require(&fields, "metadata")?;
     let metadata = metadata(&mut fields)?;
     let parts = api.engine.parts();
-    let viewer = parts.rules.viewer(&principal);
-    if !store::conversations::update(&parts.pool, viewer, &id, &metadata).await? {
-        return Err(absent(&id));
-    }
-    Ok(Json(find(&api, &principal, &id).await?.into()))
+    let owner = parts.rules.owner(&principal);
+    let updated = store::conversations::update(&parts.pool, owner, &id, &metadata).await?;
+    let conversation = find(&api, &principal, &id).await?;
+    if updated { Ok(Json(conversation.into())) } else { Err(not_the_owner()) }
 }
 
 /// `DELETE /v1/conversations/{id}`
@@ -129,9 +129,9 @@ pub async fn delete(
     Ids(id): Ids<String>,
 ) -> Result<Json<Value>, ApiError> {
     let parts = api.engine.parts();
-    let viewer = parts.rules.viewer(&principal);
-    if !store::conversations::delete(&parts.pool, viewer, &id).await? {
-        return Err(absent(&id));
+    if !store::conversations::delete(&parts.pool, parts.rules.owner(&principal), &id).await? {
+        find(&api, &principal, &id).await?;
+        return Err(not_the_owner());
     }
     Ok(Json(json!({ "id": id, "object": "conversation.deleted", "deleted": true })))
 }
@@ -210,7 +210,11 @@ pub async fn delete_item(
     Ids((id, item_id)): Ids<(String, String)>,
 ) -> Result<Json<ConversationBody>, ApiError> {
     let conversation = find(&api, &principal, &id).await?;
-    let pool = &api.engine.parts().pool;
+    let parts = api.engine.parts();
+    let pool = &parts.pool;
+    if store::conversations::find(pool, parts.rules.owner(&principal), &id).await?.is_none() {
+        return Err(not_the_owner());
+    }
     if !store::items::remove(pool, &id, &principal.tenant_id, &item_id).await? {
         return Err(item_absent(&item_id));
     }

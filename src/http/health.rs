@@ -1,5 +1,7 @@
 //! Whether the server lives, whether it can serve, and its counters.
 
+use std::time::Duration;
+
 use axum::{
     Json,
     extract::State,
@@ -12,6 +14,9 @@ use crate::store;
 
 use super::Api;
 
+/// How long the database may take to show that it is there: less than probes wait.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// `GET /healthz`: the process lives.
 pub async fn alive() -> &'static str {
     "ok\n"
@@ -19,9 +24,10 @@ pub async fn alive() -> &'static str {
 
 /// `GET /readyz`: what is there and what is missing. 503 when no request could be served.
 pub async fn ready(State(api): State<Api>) -> Response {
-    let database = match store::pool::ping(&api.engine.parts().pool).await {
-        Ok(()) => "ok",
-        Err(_) => "unreachable",
+    let ping = store::pool::ping(&api.engine.parts().pool);
+    let database = match tokio::time::timeout(PATIENCE, ping).await {
+        Ok(Ok(())) => "ok",
+        Ok(Err(_)) | Err(_) => "unreachable",
     };
     let (kind, listed) = (api.models.kind(), api.models.models().await.len());
     let mut missing = Vec::new();

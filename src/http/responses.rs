@@ -38,7 +38,7 @@ pub async fn create(
     JsonText(body): JsonText,
 ) -> Result<HttpResponse, ApiError> {
     let request = CreateResponse::parse(&body)?;
-    let idempotency = idempotency_key(&headers, &body)?;
+    let idempotency = idempotency_key(&principal.user_id, &headers, &body)?;
     let stream = request.stream;
     let asked = Asked { request, principal, idempotency, remembered: None };
     let mut run = match api.engine.start(asked).await? {
@@ -64,7 +64,11 @@ pub async fn create(
     Ok(sse::answer(said, run, api.rules.ping, guard))
 }
 
-fn idempotency_key(headers: &HeaderMap, body: &str) -> Result<Option<Key>, ApiError> {
+fn idempotency_key(
+    user_id: &str,
+    headers: &HeaderMap,
+    body: &str,
+) -> Result<Option<Key>, ApiError> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().ok().filter(|key| (1..=255).contains(&key.len())).ok_or_else(|| {
         ApiError::new(
@@ -73,7 +77,7 @@ fn idempotency_key(headers: &HeaderMap, body: &str) -> Result<Option<Key>, ApiEr
         )
         .code("invalid_idempotency_key")
     })?;
-    Ok(Some(Key::new(key, body.as_bytes())))
+    Ok(Some(Key::new(user_id, key, body.as_bytes())))
 }
 
 /// `GET /v1/responses`: an extension, newest first.
@@ -122,12 +126,13 @@ pub async fn delete(
     query: Query,
 ) -> Result<Json<Value>, ApiError> {
     let parts = api.engine.parts();
-    let viewer = parts.rules.viewer(&principal);
+    let owner = parts.rules.owner(&principal);
     let cascade = query.switch("cascade")?;
     let deleted =
-        store::responses::delete(&parts.pool, viewer, &id, cascade, parts.clock.now()).await?;
+        store::responses::delete(&parts.pool, owner, &id, cascade, parts.clock.now()).await?;
     if !deleted {
-        return Err(absent(&id));
+        find(&api, &principal, &id).await?;
+        return Err(not_the_owner());
     }
     Ok(Json(json!({ "id": id, "object": "response.deleted", "deleted": true })))
 }
@@ -181,6 +186,14 @@ async fn find(
     store::responses::find(&parts.pool, parts.rules.viewer(principal), id)
         .await?
         .ok_or_else(|| absent(id))
+}
+
+/// It can be seen, but is somebody else's.
+pub(super) fn not_the_owner() -> ApiError {
+    ApiError::new(
+        crate::protocol::ErrorKind::Permission,
+        "Only its owner, or an administrator of the tenant (`tenancy.admin_group`), may change or delete this.",
+    )
 }
 
 fn absent(id: &str) -> ApiError {

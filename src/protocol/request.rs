@@ -110,6 +110,9 @@ pub struct CreateResponse {
     pub unknown: Vec<String>,
 }
 
+/// The longest id of an item, in bytes.
+const LONGEST_ID: usize = 256;
+
 /// Fields of newer SDKs that change nothing here: accepted in silence.
 const ACCEPTED: &[&str] = &[
     "access_programs",
@@ -300,8 +303,21 @@ pub fn check_items(items: &[Item], path: &str) -> Result<(), ApiError> {
             Item::Message(message) => check_message(message, &format!("{path}[{at}]"))?,
             _ => (),
         }
+        check_id(item.id(), &format!("{path}[{at}].id"))?;
     }
     Ok(())
+}
+
+/// Ids are keys of an index, and nobody's are longer.
+fn check_id(id: &str, path: &str) -> Result<(), ApiError> {
+    if id.len() <= LONGEST_ID {
+        return Ok(());
+    }
+    Err(ApiError::invalid(
+        path,
+        format!("`{path}` has {} bytes; at most {LONGEST_ID} are allowed.", id.len()),
+    )
+    .code("string_above_max_length"))
 }
 
 fn check_message(message: &Message, path: &str) -> Result<(), ApiError> {

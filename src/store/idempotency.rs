@@ -95,3 +95,11 @@ pub async fn release(
     .await?;
     Ok(())
 }
+
+/// Forgets keys that were claimed before `oldest`, and says how many.
+#[tracing::instrument(name = "db.idempotency.expire", skip_all)]
+pub async fn expire(db: impl PgExecutor<'_>, oldest: OffsetDateTime) -> Result<u64, StoreError> {
+    let done =
+        sqlx::query!("delete from idempotency where created_at < $1", oldest).execute(db).await?;
+    Ok(done.rows_affected())
+}

@@ -163,8 +163,8 @@ pub async fn list(
     Ok(rows.into_iter().map(|row| row.with_output(Vec::new())).collect())
 }
 
-/// The history that ends with a Response: the items of it and all its ancestors, oldest first, what was deleted included. `None` when the
-/// viewer may not see the Response.
+/// The history that ends with a Response: the items of it and all its ancestors, oldest first, what was deleted included; before them those
+/// of the conversation in which the first of them was written. `None` when the viewer may not see the Response.
 #[tracing::instrument(name = "db.responses.chain", skip_all)]
 pub async fn chain(
     db: impl PgExecutor<'_>,
@@ -173,15 +173,21 @@ pub async fn chain(
 ) -> Result<Option<Vec<SharedItem>>, StoreError> {
     let rows = sqlx::query!(
         r#"with recursive chain as (
-             select id, previous_response_id, 0 as depth from responses
+             select id, previous_response_id, conversation_id, 0 as depth from responses
              where id = $1 and tenant_id = $2 and ($3::text is null or owner = $3) and deleted_at is null
              union all
-             select parent.id, parent.previous_response_id, depth + 1
+             select parent.id, parent.previous_response_id, parent.conversation_id, depth + 1
              from responses parent join chain on parent.id = chain.previous_response_id
+           ),
+           history as (
+             select depth, items.seq, items.item, items.data from chain left join items on items.response_id = chain.id
+             union all
+             select depth + 1, items.seq, items.item, items.data
+             from chain join items on items.conversation_id = chain.conversation_id
+             where chain.previous_response_id is null
+               and items.seq < (select min(own.seq) from items own where own.response_id = chain.id)
            )
-           select items.item as "item?: Json<SharedItem>", items.data as "data?: Json<Raw>"
-           from chain left join items on items.response_id = chain.id
-           order by depth desc, seq"#,
+           select item as "item?: Json<SharedItem>", data as "data?: Json<Raw>" from history order by depth desc, seq"#,
         id,
         viewer.tenant_id,
         viewer.only_owner,
@@ -214,7 +220,8 @@ pub async fn delete(
            select id from responses
            where id = $1 and tenant_id = $2 and ($3::text is null or owner = $3) and deleted_at is null
            union all
-           select child.id from responses child join branch on child.previous_response_id = branch.id where $4
+           select child.id from responses child join branch on child.previous_response_id = branch.id
+           where $4 and ($3::text is null or child.owner = $3)
          )
          update responses set deleted_at = $5 where id in (select id from branch) and deleted_at is null",
         id,
@@ -229,6 +236,15 @@ pub async fn delete(
     if marked == 0 {
         return Ok(false);
     }
+    // What a repeated request would be told again goes with it, and so do the Responses that went with the branch.
+    sqlx::query!(
+        "delete from idempotency using responses
+         where responses.id = idempotency.response_id and responses.tenant_id = $1 and responses.deleted_at = $2",
+        viewer.tenant_id,
+        now,
+    )
+    .execute(&mut *transaction)
+    .await?;
     erase(&mut transaction, id).await?;
     transaction.commit().await?;
     Ok(true)
@@ -286,6 +302,20 @@ async fn erase(db: &mut PgConnection, id: &str) -> Result<(), StoreError> {
         if dead.is_empty() {
             return Ok(());
         }
+        // A child that is being written holds its parent: wait for it, then look again.
+        sqlx::query!("select id from responses where id = any($1) for update", &dead)
+            .fetch_all(&mut *db)
+            .await?;
+        let child = sqlx::query_scalar!(
+            "select id from responses where previous_response_id = any($1) and id <> all($1) limit 1",
+            &dead,
+        )
+        .fetch_optional(&mut *db)
+        .await?;
+        if child.is_some() {
+            return Ok(());
+        }
+
         // What a conversation holds stays there.
         sqlx::query!(
             "update items set response_id = null where response_id = any($1) and conversation_id is not null",

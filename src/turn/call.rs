@@ -48,7 +48,7 @@ pub(super) struct Pending {
     pub(super) outcome: Option<Result<String, String>>,
 }
 
-/// The field of a call item that carries [`Turn::sealed_data`]; an extension.
+/// The field of a call item that carries, sealed, what a backend wants back with the call; an extension.
 pub const SEALED_DATA: &str = "encrypted_content";
 
 /// The label of tools that antiphon itself offers.

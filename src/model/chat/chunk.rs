@@ -232,7 +232,7 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
     usage.input_tokens_details.cache_write_tokens = count(prompt.cache_write_tokens).unwrap_or(0);
     usage.output_tokens_details.reasoning_tokens =
         count(completion.reasoning_tokens).or_else(|| count(wire.reasoning_tokens)).unwrap_or(0);
-    let sum = usage.input_tokens + usage.output_tokens;
+    let sum = usage.input_tokens.saturating_add(usage.output_tokens);
     usage.total_tokens = count(wire.total_tokens).filter(|total| *total > 0).unwrap_or(sum);
     Some(usage)
 }

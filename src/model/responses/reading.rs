@@ -358,7 +358,7 @@ fn usage(raw: &RawValue) -> Option<Usage> {
     usage.input_tokens_details.cached_tokens = count(input.cached_tokens).unwrap_or(0);
     usage.input_tokens_details.cache_write_tokens = count(input.cache_write_tokens).unwrap_or(0);
     usage.output_tokens_details.reasoning_tokens = count(output.reasoning_tokens).unwrap_or(0);
-    let sum = usage.input_tokens + usage.output_tokens;
+    let sum = usage.input_tokens.saturating_add(usage.output_tokens);
     usage.total_tokens = count(wire.total_tokens).unwrap_or(sum);
     Some(usage)
 }

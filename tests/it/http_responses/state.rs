@@ -210,3 +210,16 @@ async fn a_conversation_that_is_deleted_meanwhile_is_said_to_be_gone() {
     let kept = server.get(&format!("/v1/responses/{}", id(&page["data"][0]))).await.1;
     assert_eq!((&kept["status"], text_of(&kept)), (&json!("failed"), "A"));
 }
+
+#[tokio::test]
+async fn going_on_from_a_conversation_takes_it_along() {
+    let script = Script::new(["A", "B"].map(text));
+    let server = start(script.clone()).await;
+    let zero = json!({ "items": [{ "role": "user", "content": "zero" }] });
+    let (_, conversation) = server.post("/v1/conversations", zero).await;
+    let body = json!({ "model": "m", "input": "one", "conversation": id(&conversation) });
+    let first = create(&server, body).await;
+    say_after(&server, Some(&first), "two").await;
+    let messages = &script.asked()[1].messages;
+    assert_eq!(*messages, ["user: zero", "user: one", "assistant: A", "user: two"]);
+}

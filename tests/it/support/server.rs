@@ -136,6 +136,7 @@ async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> S
             repair_history: false,
             open_responses: false,
             share_in_tenant: setup.share_in_tenant,
+            admin_group: Some("admins".to_owned()),
             tool_limits: Limits { parallel: 4, time: Duration::from_secs(10) },
         },
     });
