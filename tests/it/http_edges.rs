@@ -63,3 +63,16 @@ async fn addresses_that_are_no_text_are_refused_in_the_envelope() {
         assert_eq!((status, &body["error"]["code"]), (400, &json!("invalid_url")), "{path}");
     }
 }
+
+#[tokio::test]
+async fn namespaces_in_namespaces_are_refused_however_deep() {
+    let server = start(Script::new([])).await;
+    for levels in [2, 20, 60, 400] {
+        let tool = (0..levels).fold(json!({ "type": "function", "name": "f" }), |tool, _| {
+            json!({ "type": "namespace", "name": "n", "description": "d", "tools": [tool] })
+        });
+        let body = json!({ "model": "m", "input": "x", "tools": [tool] });
+        let (status, told) = server.post("/v1/responses", body).await;
+        assert_eq!(status, 400, "{levels}: {told}");
+    }
+}

@@ -1,5 +1,6 @@
 //! `Idempotency-Key`.
 
+use antiphon::model::{ModelError, ModelErrorKind};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -72,4 +73,40 @@ async fn a_refused_request_leaves_its_key_free() {
     let long = "k".repeat(256);
     let (status, _, body) = ask(&server, &long, "Hi").await;
     assert_eq!((status, &body["error"]["code"]), (400, &json!("invalid_idempotency_key")));
+}
+
+#[tokio::test]
+async fn what_came_to_nothing_may_be_asked_again() {
+    let busy = ModelError::new(ModelErrorKind::RateLimited(None), "slow down");
+    let server = start(Script::new([Round::Refuse(busy), text("Now.")])).await;
+    assert_eq!(ask(&server, "k", "Hi").await.0, 429);
+    let (status, told, body) = ask(&server, "k", "Hi").await;
+    assert_eq!((status, told), (200, None), "{body}");
+    assert_eq!(body["output"][0]["content"][0]["text"], "Now.");
+}
+
+#[tokio::test]
+async fn what_was_deleted_is_not_told_again() {
+    let server = start(Script::new([text("Once."), text("Anew.")])).await;
+    let (_, _, first) = ask(&server, "k", "Hi").await;
+    let path = format!("/v1/responses/{}", first["id"].as_str().unwrap());
+    assert_eq!(server.delete(&path).await.0, 200);
+    let (status, told, second) = ask(&server, "k", "Hi").await;
+    assert_eq!((status, told), (200, None));
+    assert_ne!(second["id"], first["id"]);
+}
+
+#[tokio::test]
+async fn a_key_is_one_users_own() {
+    let server = start(Script::new([text("For Ann."), text("For Bob.")])).await;
+    let (ann, bob) = (server.key("ann", "one").await, server.key("bob", "one").await);
+    let mut answers = Vec::new();
+    for key in [ann, bob] {
+        let request = server.request("POST", "/v1/responses").header("idempotency-key", "k");
+        let body = json!({ "model": "m", "input": "Hi" });
+        let response = request.bearer_auth(key).json(&body).send().await.unwrap();
+        let body: Value = response.json().await.unwrap();
+        answers.push(body["output"][0]["content"][0]["text"].clone());
+    }
+    assert_eq!(answers, ["For Ann.", "For Bob."]);
 }

@@ -223,3 +223,28 @@ async fn going_on_from_a_conversation_takes_it_along() {
     let messages = &script.asked()[1].messages;
     assert_eq!(*messages, ["user: zero", "user: one", "assistant: A", "user: two"]);
 }
+
+#[tokio::test]
+async fn an_id_that_is_there_already_stands_once_in_every_list() {
+    let script = Script::new(["A", "B"].map(text));
+    let server = start(script.clone()).await;
+    let first = say_after(&server, None, "one").await;
+    let body = json!({
+        "model": "m", "previous_response_id": id(&first),
+        "input": [{ "type": "item_reference", "id": id(&first["output"][0]) }, { "role": "user", "content": "two" }],
+    });
+    let second = create(&server, body).await;
+    let mut seen = Vec::new();
+    let mut after = String::new();
+    loop {
+        let path = format!("/v1/responses/{}/input_items?limit=1{after}", id(&second));
+        let (_, page) = server.get(&path).await;
+        seen.push(id(&page["data"][0]).to_owned());
+        if page["has_more"] == false {
+            break;
+        }
+        assert!(seen.len() < 10, "it never ends: {seen:?}");
+        after = format!("&after={}", page["last_id"].as_str().unwrap());
+    }
+    assert_eq!(seen.len(), 4, "{seen:?}");
+}

@@ -120,3 +120,30 @@ async fn without_a_key_nothing_is_told() {
         }
     }
 }
+
+#[tokio::test]
+async fn what_a_tenant_shares_only_its_owner_changes() {
+    let server = start(Script::new([text("A"), text("B")])).await;
+    let (ann, bob) = (server.key("ann", "one").await, server.key("bob", "one").await);
+    let (parent, _) = made_by(&server, &ann).await;
+    let body = json!({ "model": "m", "input": "more", "previous_response_id": parent });
+    let (_, child) = server.send("POST", "/v1/responses", Some(body), Some(&bob)).await;
+    let child = child["id"].as_str().unwrap();
+    let (_, made) = server.send("POST", "/v1/conversations", Some(json!({})), Some(&ann)).await;
+    let conversation = format!("/v1/conversations/{}", made["id"].as_str().unwrap());
+    let metadata = || Some(json!({ "metadata": { "a": "b" } }));
+    for (method, path, body) in [
+        ("DELETE", format!("/v1/responses/{parent}"), None),
+        ("POST", conversation.clone(), metadata()),
+        ("DELETE", conversation.clone(), None),
+    ] {
+        let (status, told) = server.send(method, &path, body, Some(&bob)).await;
+        assert_eq!((status, &told["error"]["type"]), (403, &json!("permission_error")), "{path}");
+    }
+    assert_eq!(server.send("POST", &conversation, metadata(), Some(&ann)).await.0, 200);
+    // A branch is deleted as far as it is one's own.
+    let branch = format!("/v1/responses/{parent}?cascade=true");
+    assert_eq!(server.send("DELETE", &branch, None, Some(&ann)).await.0, 200);
+    let of_child = format!("/v1/responses/{child}");
+    assert_eq!(server.send("GET", &of_child, None, Some(&bob)).await.0, 200);
+}
