@@ -34,9 +34,10 @@ pub(super) fn text(
     for line in models.missing.iter().chain(&unused(config)) {
         let _ = writeln!(text, "  missing    {line}");
     }
+    let key = if guarded { " -H 'Authorization: Bearer KEY'" } else { "" };
     let _ = write!(
         text,
-        "  try        curl http://{address}/v1/responses -H 'Content-Type: application/json' -d '{{\"model\":\"{}\",\"input\":\"Hello\"}}'",
+        "  try        curl http://{address}/v1/responses{key} -H 'Content-Type: application/json' -d '{{\"model\":\"{}\",\"input\":\"Hello\"}}'",
         models.example
     );
     text

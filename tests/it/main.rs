@@ -13,6 +13,7 @@ mod http_input_tokens;
 mod http_openapi;
 mod http_responses;
 mod http_socket;
+mod model_data;
 mod model_passthrough;
 mod model_responses_wire;
 mod model_retry;
