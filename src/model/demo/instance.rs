@@ -10,7 +10,7 @@ use crate::protocol::Raw;
 /// go: a pattern is met only if one of a few samples meets it. `None` when there is none, or none of a sensible size.
 pub(super) fn instance(schema: &Raw) -> Option<Value> {
     let root: Value = schema.to().ok()?;
-    Maker { root: &root, left: Cell::new(10_000) }.value(&root, &mut Vec::new())
+    Maker { root: &root, left: Cell::new(2000) }.value(&root, &mut Vec::new())
 }
 
 /// The text where nothing asks for another.

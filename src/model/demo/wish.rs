@@ -4,6 +4,12 @@ use serde_json::value::RawValue;
 
 use crate::model::AskTool;
 
+/// The most calls of one Round.
+const MOST_CALLS: usize = 16;
+
+/// Where a sentence is taken to end that does not, in characters.
+const LONGEST_SENTENCE: usize = 1000;
+
 /// What the demo is to do.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Wish<'p> {
@@ -28,7 +34,9 @@ pub(super) enum WishedCall<'p> {
 pub(super) fn wish<'p>(said: &'p str, tools: &'p [AskTool]) -> Wish<'p> {
     let mut calls = Vec::new();
     let mut rest = said;
-    while let Some((before, after)) = split_at_word(rest, "call") {
+    while calls.len() < MOST_CALLS
+        && let Some((before, after)) = split_at_word(rest, "call")
+    {
         rest = after;
         if is_negated(before) {
             continue;
@@ -114,11 +122,15 @@ fn think_about(said: &str) -> Option<&str> {
             continue;
         }
         let subject = subject.trim_start();
-        let sentence = subject.char_indices().find(|(at, c)| {
-            let ends = subject[at + c.len_utf8()..].chars().next().is_none_or(char::is_whitespace);
-            *c == '\n' || (ends && matches!(c, '.' | '?' | '!' | ',' | ';'))
-        });
-        let mut subject = &subject[..sentence.map_or(subject.len(), |(at, _)| at)];
+        let ends_at = |at: usize, c: char| {
+            let before_blank =
+                subject[at + c.len_utf8()..].chars().next().is_none_or(char::is_whitespace);
+            c == '\n' || (before_blank && matches!(c, '.' | '?' | '!' | ',' | ';'))
+        };
+        let mut chars = subject.char_indices();
+        let end = chars.by_ref().take(LONGEST_SENTENCE).find(|(at, c)| ends_at(*at, *c));
+        let end = end.or_else(|| chars.next()).map_or(subject.len(), |(at, _)| at);
+        let mut subject = &subject[..end];
         if let Some((before_call, _)) = split_at_word(subject, "call") {
             subject = before_call.trim_end();
             subject =
@@ -141,32 +153,34 @@ fn is_negated(before: &str) -> bool {
 
 /// Splits around the first `word` that stands for itself, in whatever case.
 fn split_at_word<'p>(text: &'p str, word: &str) -> Option<(&'p str, &'p str)> {
-    let mut from = 0;
-    while let Some(at) = text[from..].char_indices().map(|(at, _)| from + at).find(|at| {
-        text.get(*at..at + word.len()).is_some_and(|found| found.eq_ignore_ascii_case(word))
-    }) {
-        let (before, after) = (&text[..at], &text[at + word.len()..]);
-        let joined = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        if !before.ends_with(joined) && !after.starts_with(joined) {
-            return Some((before, after));
-        }
-        from = at + word.len();
-    }
-    None
+    let mut before = None;
+    text.char_indices().find_map(|(at, c)| {
+        let inside = before.replace(c).is_some_and(joins);
+        let after = strip_word(&text[at..], word).filter(|_| !inside)?;
+        Some((&text[..at], after))
+    })
 }
 
 /// Skips these words, in whatever case, as long as one of them is next; and says whether there was one.
 fn skip_words<'p>(text: &'p str, words: &[&str]) -> (&'p str, bool) {
     let mut rest = text;
     let mut skipped = false;
-    while let Some((_, after)) = words.iter().find_map(|word| {
-        let next = rest.trim_start();
-        split_at_word(next, word).filter(|(before, _)| before.is_empty())
-    }) {
+    while let Some(after) = words.iter().find_map(|word| strip_word(rest.trim_start(), word)) {
         rest = after;
         skipped = true;
     }
     (rest, skipped)
+}
+
+/// What follows `word`, if the text begins with it, in whatever case.
+fn strip_word<'p>(text: &'p str, word: &str) -> Option<&'p str> {
+    let (begin, after) = text.split_at_checked(word.len())?;
+    (begin.eq_ignore_ascii_case(word) && !after.starts_with(joins)).then_some(after)
+}
+
+/// Whether a word goes on with this character.
+fn joins(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
 #[cfg(test)]

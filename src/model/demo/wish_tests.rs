@@ -99,3 +99,17 @@ fn any_text_is_read() {
         }
     }
 }
+
+#[test]
+fn a_flood_of_words_is_read_in_one_go() {
+    let tools = tools();
+    for (flood, calls) in
+        [("call ", 0), ("call now ", MOST_CALLS), ("think about call ", 0), ("think ", 0)]
+    {
+        // Read again from each of them, this would take minutes.
+        let flood = flood.repeat(30_000);
+        assert_eq!(wish(&flood, &tools).calls.len(), calls);
+    }
+    let endless = format!("think about {}", "x".repeat(LONGEST_SENTENCE * 2));
+    assert_eq!(wish(&endless, &[]).think_about.map(str::len), Some(LONGEST_SENTENCE));
+}
