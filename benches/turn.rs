@@ -23,7 +23,7 @@ fn begin(think: ThinkMode) -> Turn {
     let settings: Settings = serde_json::from_str(SETTINGS).unwrap();
     let tools: Vec<Tool> =
         serde_json::from_str(r#"[{"type":"function","name":"write_file"}]"#).unwrap();
-    let catalog = Catalog::new(&tools, &ToolChoice::default(), Vec::new()).unwrap();
+    let catalog = Catalog::new(&tools, &ToolChoice::default(), Vec::new(), &[]).unwrap();
     let rules = Rules {
         open_responses: false,
         think,

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use axum::serve::ListenerExt as _;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 
 pub use base::{Base, data_dir, embedded};
@@ -27,7 +27,7 @@ use crate::{
     store::{self, StoreError},
     tasks::Tasks,
     telemetry::Metrics,
-    tools::{Registry, Tool, clock_tool::ClockTool, runner},
+    tools::{Tool, Toolbox, clock_tool::ClockTool, runner},
 };
 
 /// How long what was cut off may take to write down how it ended.
@@ -170,6 +170,10 @@ async fn sweep(engine: Engine, keep: Duration) {
             Ok(count) => tracing::info!(count, "deleted old responses"),
             Err(error) => tracing::warn!(%error, "old responses could not be deleted"),
         }
+        // An approval is for a Response that somebody may still answer.
+        if let Err(error) = store::approvals::expire(&parts.pool, now - keep).await {
+            tracing::warn!(%error, "old approvals could not be forgotten");
+        }
         if let Err(error) = store::idempotency::expire(&parts.pool, now - idempotency::MEMORY).await
         {
             tracing::warn!(%error, "old idempotency keys could not be forgotten");
@@ -230,15 +234,15 @@ fn rules(config: &Config) -> EngineRules {
         admin_group: config.tenancy.admin_group.clone(),
         tool_limits: runner::Limits {
             parallel: config.tools.max_parallel.get(),
+            everywhere: Arc::new(Semaphore::new(config.tools.max_parallel_total.get())),
             time: config.tools.timeout,
+            round: config.tools.round,
+            result_tokens: config.tools.max_result_tokens.get(),
         },
     }
 }
 
-fn tools(config: &Config, clock: &Clock) -> Registry {
-    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    if config.tools.get_current_time.enabled {
-        tools.push(Arc::new(ClockTool::new(clock.clone())));
-    }
-    Registry::new(tools)
+fn tools(config: &Config, clock: &Clock) -> Toolbox {
+    let clock = config.tools.get_current_time.enabled.then(|| ClockTool::new(clock.clone()));
+    Toolbox { clock: clock.map(|clock| Arc::new(clock) as Arc<dyn Tool>) }
 }

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use crate::{
-    protocol::{ApiError, Response, SharedItem, Status},
+    protocol::{ApiError, Item, Response, SharedItem, Status},
     store::{
-        StoreError, conversations, idempotency, items,
+        StoreError, approvals, conversations, idempotency, items,
         responses::{self, NewResponse},
     },
 };
@@ -82,7 +82,8 @@ impl Engine {
             input,
             in_conversation: succeeded,
         };
-        if conversation.is_none() && work.idempotency.is_none() {
+        let approvals = Approvals::of(work, response);
+        if conversation.is_none() && work.idempotency.is_none() && approvals.ids.is_empty() {
             if work.request.store {
                 responses::insert(pool, &new).await?;
             }
@@ -107,11 +108,38 @@ impl Engine {
             items::append(&mut *transaction, id, tenant_id, &work.input).await?;
             items::append(&mut *transaction, id, tenant_id, &response.output).await?;
         }
+        if !approvals.ids.is_empty() {
+            let Approvals { ids, digests } = &approvals;
+            let now = self.parts().clock.now();
+            approvals::insert(&mut *transaction, tenant_id, ids, digests, now).await?;
+        }
         if let Some(key) = &work.idempotency {
             idempotency::finish(&mut *transaction, tenant_id, &key.key, response).await?;
         }
         transaction.commit().await.map_err(StoreError::from)?;
         Ok(())
+    }
+}
+
+/// The calls of a Response that wait for the client's consent.
+#[derive(Default)]
+struct Approvals<'a> {
+    ids: Vec<&'a str>,
+    digests: Vec<Vec<u8>>,
+}
+
+impl<'a> Approvals<'a> {
+    fn of(work: &Work, response: &'a Response) -> Self {
+        let mut all = Self::default();
+        for item in &response.output {
+            if let Item::McpApprovalRequest(request) = &**item {
+                // Without its server nobody could have asked.
+                let Some(server) = work.assembly.server(&request.server_label) else { continue };
+                all.ids.push(&request.id);
+                all.digests.push(server.digest(&request.name, &request.arguments));
+            }
+        }
+        all
     }
 }
 

@@ -9,6 +9,7 @@ pub mod error;
 pub mod event;
 pub mod fields;
 pub mod hosted;
+pub mod hosted_tool;
 pub mod ids;
 pub mod item;
 pub mod json;

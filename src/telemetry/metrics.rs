@@ -18,8 +18,8 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// Names of models that get a label of their own; all further ones are counted as `other`, for clients can send any name.
-const MAX_MODELS: usize = 200;
+/// Names of models, and of tools, that get a label of their own; all further ones are counted as `other`, for clients can send any name.
+const MAX_NAMES: usize = 200;
 
 /// All numbers. Cheap to clone; every clone counts into the same.
 #[derive(Clone, Debug)]
@@ -37,7 +37,10 @@ struct Inner {
     call_errors: Family<ErrorLabel, Counter>,
     tokens: Family<TokenLabels, Counter>,
     first_token: Family<ModelLabel, Histogram, fn() -> Histogram>,
+    tool_calls: Family<ToolLabels, Counter>,
+    tool_time: Family<ToolLabel, Histogram, fn() -> Histogram>,
     models: Mutex<HashSet<Arc<str>>>,
+    tools: Mutex<HashSet<Arc<str>>>,
     other: Arc<str>,
 }
 
@@ -55,6 +58,25 @@ pub enum CallError {
     refused,
     server,
     protocol,
+}
+
+/// How a call of a tool ended.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, EncodeLabelValue)]
+#[expect(
+    non_camel_case_types,
+    reason = "the encoder writes the variant's name as it stands, and labels are snake case"
+)]
+pub enum ToolEnd {
+    /// With a result.
+    completed,
+    /// With an error that the model can act on.
+    failed,
+    /// It was not run: its arguments do not fit, or there is no such tool.
+    refused,
+    /// It took too long.
+    timeout,
+    /// With an error of ours.
+    broken,
 }
 
 /// Which way tokens went.
@@ -84,6 +106,17 @@ struct ModelLabel {
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
+struct ToolLabel {
+    tool: Arc<str>,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
+struct ToolLabels {
+    tool: Arc<str>,
+    outcome: ToolEnd,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
 struct ErrorLabel {
     kind: CallError,
 }
@@ -108,7 +141,13 @@ impl Default for Metrics {
             first_token: Family::new_with_constructor(|| {
                 Histogram::new(exponential_buckets(0.025, 2.0, 16))
             }),
+            tool_calls: Family::default(),
+            // From 5 ms, a clock, up to 5 minutes, a picture.
+            tool_time: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.005, 3.0, 11))
+            }),
             models: Mutex::default(),
+            tools: Mutex::default(),
             other: Arc::from("other"),
         };
         let registry = &mut inner.registry;
@@ -127,6 +166,13 @@ impl Default for Metrics {
             "Time from the call of a model to its first token",
             Unit::Seconds,
             inner.first_token.clone(),
+        );
+        registry.register("tool_calls", "Calls of tools that ended", inner.tool_calls.clone());
+        registry.register_with_unit(
+            "tool_time",
+            "Time that calls of tools took, waiting for their turn apart",
+            Unit::Seconds,
+            inner.tool_time.clone(),
         );
         Self { inner: Arc::new(inner) }
     }
@@ -181,6 +227,18 @@ impl Metrics {
         self.inner.first_token.get_or_create(&labels).observe(after.as_secs_f64());
     }
 
+    /// A call of a tool ended. `tool` is a name of ours, or the label of a server.
+    pub fn tool_call(&self, tool: &str, outcome: ToolEnd) {
+        let labels = ToolLabels { tool: self.tool(tool), outcome };
+        self.inner.tool_calls.get_or_create(&labels).inc();
+    }
+
+    /// A call of a tool took so long.
+    pub fn tool_time(&self, tool: &str, took: Duration) {
+        let labels = ToolLabel { tool: self.tool(tool) };
+        self.inner.tool_time.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
     /// The body of `/metrics`, of type `application/openmetrics-text; version=1.0.0; charset=utf-8`.
     pub fn encode(&self) -> String {
         let mut out = String::new();
@@ -189,16 +247,24 @@ impl Metrics {
         out
     }
 
-    /// The label of a model: its name, or `other` when there are too many already.
     fn bounded(&self, model: &str) -> Arc<str> {
-        let mut known = self.inner.models.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(name) = known.get(model) {
+        self.label(&self.inner.models, model)
+    }
+
+    fn tool(&self, tool: &str) -> Arc<str> {
+        self.label(&self.inner.tools, tool)
+    }
+
+    /// The label for a name that clients can choose: the name, or `other` when there are too many already.
+    fn label(&self, known: &Mutex<HashSet<Arc<str>>>, name: &str) -> Arc<str> {
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = known.get(name) {
             return name.clone();
         }
-        if known.len() == MAX_MODELS {
+        if known.len() == MAX_NAMES {
             return self.inner.other.clone();
         }
-        let name: Arc<str> = Arc::from(model);
+        let name: Arc<str> = Arc::from(name);
         known.insert(name.clone());
         name
     }
@@ -260,12 +326,12 @@ mod tests {
     #[test]
     fn models_beyond_the_bound_share_a_label() {
         let metrics = Metrics::default();
-        for i in 0..MAX_MODELS + 5 {
+        for i in 0..MAX_NAMES + 5 {
             metrics.round(&format!("model-{i}"));
         }
         metrics.round("model-0");
         let encoded = metrics.encode();
-        assert_eq!(encoded.matches("antiphon_rounds_total{").count(), MAX_MODELS + 1);
+        assert_eq!(encoded.matches("antiphon_rounds_total{").count(), MAX_NAMES + 1);
         assert!(encoded.contains("antiphon_rounds_total{model=\"other\"} 5\n"), "{encoded}");
         assert!(encoded.contains("antiphon_rounds_total{model=\"model-0\"} 2\n"), "{encoded}");
     }

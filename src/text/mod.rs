@@ -3,6 +3,7 @@
 //! **Invariants:** no I/O, no clock, no randomness. Every stage has `push` and `finish`, gives the same result wherever the
 //! pieces are cut (tested at every cut), keeps order, and holds back no more than what may still turn out to be markup.
 
+pub mod cap;
 pub mod json_scan;
 pub mod picture;
 pub mod repair;

@@ -46,7 +46,7 @@ pub enum Target {
     /// A tool of the client with an item type of its own.
     Client(ClientKind),
     /// A tool that antiphon runs.
-    Hosted(HostedRef),
+    Hosted(HostedTarget),
     /// Nothing that may be called: the model is told this sentence.
     Refused(String),
 }
@@ -67,7 +67,7 @@ pub enum ClientKind {
 }
 
 /// A tool that antiphon runs, as the items name it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct HostedRef {
     /// `antiphon`, or the label of an MCP server.
     pub label: String,
@@ -75,11 +75,48 @@ pub struct HostedRef {
     pub name: String,
 }
 
+/// A tool that antiphon runs, and how its calls appear.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HostedTarget {
+    /// What it is.
+    pub tool: HostedRef,
+    /// The type of its calls' items.
+    pub shape: Shape,
+    /// Whether the client is asked before it is run.
+    pub needs_approval: bool,
+    /// Whether the model calls no more tools after it.
+    pub ends_loop: bool,
+}
+
+/// The type of the items in which calls of a tool appear.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Shape {
+    /// `mcp_call`
+    #[default]
+    Mcp,
+    /// `web_search_call`
+    Web,
+    /// `image_generation_call`
+    Image,
+}
+
+impl HostedTarget {
+    /// A tool of antiphon's own without an item type of its own.
+    pub fn own(name: &str) -> Self {
+        Self {
+            tool: HostedRef { label: super::call::OWN_LABEL.to_owned(), name: name.to_owned() },
+            shape: Shape::Mcp,
+            needs_approval: false,
+            ends_loop: false,
+        }
+    }
+}
+
 /// A tool that antiphon offers in this Response.
 #[derive(Clone, Debug)]
 pub struct HostedTool {
-    /// What it is.
-    pub tool: HostedRef,
+    /// What a call of it stands for.
+    pub target: HostedTarget,
     /// What it does, for the model.
     pub description: String,
     /// JSON schema of its arguments.
@@ -100,22 +137,25 @@ pub struct Catalog {
 
 impl Catalog {
     /// The catalog of a request: its own tools, and those of antiphon that it may use. The error is the path of the wrong field and a sentence.
+    /// `absent` are the labels of servers whose tools are not known (yet): a choice may name them all the same.
     pub fn new(
         tools: &[Tool],
         choice: &ToolChoice,
         hosted: Vec<HostedTool>,
+        absent: &[&str],
     ) -> Result<Self, (String, String)> {
         let mut catalog = Self::default();
         for (at, tool) in tools.iter().enumerate() {
             catalog.add(tool, None).map_err(|why| (format!("tools[{at}]"), why))?;
         }
-        for HostedTool { tool, description, parameters } in hosted {
-            let name = tool.name.clone();
-            let key = (Some(tool.label.clone()), name.clone());
+        for HostedTool { target, description, parameters } in hosted {
+            let HostedRef { label, name } = target.tool.clone();
+            let key = (Some(label), name.clone());
             let parameters = object_schema(Some(&parameters));
-            catalog.offer(key, &name, Some(description), parameters, false, Target::Hosted(tool));
+            let target = Target::Hosted(target);
+            catalog.offer(key, &name, Some(description), parameters, false, target);
         }
-        catalog.choose(choice)?;
+        catalog.choose(choice, absent)?;
         Ok(catalog)
     }
 
@@ -209,7 +249,17 @@ impl Catalog {
             Tool::Computer(_) | Tool::ComputerPreview(_) => self.add_client(ClientKind::Computer),
             Tool::ToolSearch(tool) => self.add_tool_search(tool),
             // Offered as hosted tools by whoever knows whether they can run.
-            Tool::Clock(_) | Tool::Unknown(_) => (),
+            Tool::Mcp(_)
+            | Tool::WebSearch(_)
+            | Tool::WebSearchDated(_)
+            | Tool::WebSearchPreview(_)
+            | Tool::WebSearchPreviewDated(_)
+            | Tool::ImageGeneration(_)
+            | Tool::Clock(_)
+            | Tool::OpenUrl(_)
+            | Tool::Memory(_)
+            | Tool::ReadFile(_)
+            | Tool::Unknown(_) => (),
         }
         Ok(())
     }
@@ -295,7 +345,13 @@ impl Catalog {
             }
             Target::Client(_) | Target::Hosted(_) | Target::Refused(_) => None,
         };
-        let name = self.unused(model_name(namespace, name));
+        let mut name_for_model = model_name(namespace, name);
+        if let Target::Hosted(HostedTarget { tool, .. }) = &target
+            && self.targets.contains_key(&name_for_model)
+        {
+            name_for_model = model_name(None, &format!("mcp_{}_{}", tool.label, tool.name));
+        }
+        let name = self.unused(name_for_model);
         self.names.insert(key, name.clone());
         self.targets.insert(name.clone(), target);
         self.offered.push(OfferedTool { name, description, parameters, strict, grammar: None });

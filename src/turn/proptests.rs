@@ -4,7 +4,7 @@ use proptest::{prelude::*, sample::select};
 use serde_json::json;
 
 use super::{
-    Delta, Finish, Next, ToolOutcome,
+    Delta, Finish, Next, ToolFailure, ToolOutcome, ToolOutput,
     script::{self, Stage, arguments, call, hosted_tool, reasoning, text, whole},
 };
 use crate::{
@@ -112,7 +112,10 @@ struct Said {
 }
 
 fn said() -> impl Strategy<Value = Said> {
-    let output = prop_oneof![piece().prop_map(Ok), piece().prop_map(Err)];
+    let output = prop_oneof![
+        piece().prop_map(|told| Ok(ToolOutput::text(told))),
+        piece().prop_map(|told| Err(ToolFailure::new(told))),
+    ];
     let outcome = (0..4_usize, output).prop_map(|(slot, output)| ToolOutcome { slot, output });
     (prop::collection::vec(delta(), 0..14), finish(), prop::collection::vec(outcome, 0..4))
         .prop_map(|(deltas, finish, outcomes)| Said { deltas, finish, outcomes })

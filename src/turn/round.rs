@@ -12,7 +12,8 @@ use crate::{
 
 use super::{
     Delta, Finish, Turn,
-    call::{OpenCall, Pending, SeenCall},
+    call::{OpenCall, SeenCall},
+    hosted::Pending,
     message::OpenMessage,
     reasoning::OpenReasoning,
 };
@@ -35,6 +36,10 @@ pub(super) struct Round {
     pub(super) pending: Vec<Pending>,
     /// How many calls go to the client.
     pub(super) client_calls: usize,
+    /// How many calls wait for the client's consent.
+    pub(super) approvals: usize,
+    /// Whether a tool ran after which the model calls no more.
+    pub(super) ends_loop: bool,
     pub(super) finish: Option<Finish>,
     usage: Option<Usage>,
 }
@@ -59,6 +64,8 @@ impl Round {
             seen: Vec::new(),
             pending: Vec::new(),
             client_calls: 0,
+            approvals: 0,
+            ends_loop: false,
             finish: None,
             usage: None,
         }

@@ -91,9 +91,11 @@ async fn after_the_first_word_an_error_is_an_event() {
 
 #[tokio::test]
 async fn after_the_first_round_a_json_client_gets_what_there_is() {
-    let tools = antiphon::tools::Registry::new(vec![Arc::new(
-        antiphon::tools::clock_tool::ClockTool::new(antiphon::clock::Clock::fixed(0)),
-    )]);
+    let clock = antiphon::tools::clock_tool::ClockTool::new(antiphon::clock::Clock::fixed(0));
+    let tools = antiphon::tools::Toolbox {
+        clock: Some(Arc::new(clock)),
+        ..antiphon::tools::Toolbox::default()
+    };
     let script = Script::new([
         call("call_1", "get_current_time", "{}"),
         Round::Play(vec![say("It is "), Step::Break(failing())]),

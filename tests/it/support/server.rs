@@ -15,7 +15,7 @@ use antiphon::{
     store::keys::{self, KeyRow},
     tasks::Tasks,
     telemetry::Metrics,
-    tools::{Registry, runner::Limits},
+    tools::{Toolbox, runner::Limits},
 };
 use axum::serve::ListenerExt as _;
 use serde_json::Value;
@@ -54,7 +54,7 @@ pub(crate) struct Setup {
     /// How long one Response may take.
     pub(crate) total: Duration,
     /// The tools of ours.
-    pub(crate) tools: Registry,
+    pub(crate) tools: Toolbox,
 }
 
 impl Default for Setup {
@@ -72,7 +72,7 @@ impl Default for Setup {
             first_id: 1,
             pool: None,
             total: Duration::from_mins(1),
-            tools: Registry::default(),
+            tools: Toolbox::default(),
         }
     }
 }
@@ -137,7 +137,7 @@ async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> S
             open_responses: false,
             share_in_tenant: setup.share_in_tenant,
             admin_group: Some("admins".to_owned()),
-            tool_limits: Limits { parallel: 4, time: Duration::from_secs(10) },
+            tool_limits: Limits { parallel: 4, time: Duration::from_secs(10), ..Limits::default() },
         },
     });
     let mut gate = Gate::new(pool.clone(), clock.clone(), false, None);
