@@ -13,6 +13,7 @@ use futures::future::BoxFuture;
 
 use crate::protocol::{Principal, Raw};
 
+pub use crate::mcp::{Connectors, connectors::Shown as ShownConnector};
 pub use registry::Registry;
 
 /// A tool that antiphon runs.
