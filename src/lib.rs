@@ -43,6 +43,7 @@ pub mod clock;
 pub mod config;
 pub mod engine;
 pub mod http;
+pub mod mcp;
 pub mod model;
 pub mod net;
 pub mod protocol;

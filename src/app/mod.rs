@@ -21,13 +21,14 @@ use crate::{
         oidc::Oidc,
     },
     clock::{Clock, Ids},
-    config::{Config, Profile, Share},
+    config::{Config, NetPolicy, Profile, Share},
     engine::{Engine, EngineRules, Parts, idempotency},
     http::{self, Api, ApiParts, DoorRules},
+    net::{Policy, Reach},
     store::{self, StoreError},
     tasks::Tasks,
     telemetry::Metrics,
-    tools::{Tool, Toolbox, clock_tool::ClockTool, runner},
+    tools::{Connectors, Tool, Toolbox, clock_tool::ClockTool, runner},
 };
 
 /// How long what was cut off may take to write down how it ended.
@@ -56,7 +57,16 @@ impl App {
     ) -> anyhow::Result<Self> {
         let tasks = Tasks::default();
         let base = Base::open(config, &tasks).await?;
-        let sealer = base.sealer(config)?;
+        let sealer = Arc::new(base.sealer(config)?);
+        let policy = outbound(config)?;
+        let connectors = Connectors::new(
+            &config.mcp,
+            policy,
+            base.pool.clone(),
+            sealer.clone(),
+            clock.clone(),
+            ids.clone(),
+        )?;
         bootstrap(config, &base, &ids, &clock).await?;
         refuse_open_door(config, &base).await?;
         let cut = CancellationToken::new();
@@ -66,7 +76,7 @@ impl App {
             ids,
             tasks: tasks.clone(),
             cut: cut.clone(),
-            sealer: Arc::new(sealer),
+            sealer,
             model: models.source.clone(),
             tools: tools(config, &clock),
             metrics: Metrics::default(),
@@ -86,6 +96,7 @@ impl App {
             engine,
             gate,
             models: models.source.clone(),
+            connectors,
             rules: DoorRules {
                 ping: config.http.ping,
                 body_limit: config.http.body_limit(),
@@ -240,6 +251,16 @@ fn rules(config: &Config) -> EngineRules {
             result_tokens: config.tools.max_result_tokens.get(),
         },
     }
+}
+
+/// Where may be gone that a request, a tenant or the operator names.
+fn outbound(config: &Config) -> anyhow::Result<Policy> {
+    let reach = match config.net.policy {
+        NetPolicy::Public => Reach::Public,
+        NetPolicy::Any => Reach::Any,
+    };
+    let allow: Result<_, _> = config.net.allow.iter().map(|entry| entry.parse()).collect();
+    Ok(Policy { reach, allow: allow.context("`net.allow`")?, ..Policy::default() })
 }
 
 fn tools(config: &Config, clock: &Clock) -> Toolbox {

@@ -1,4 +1,7 @@
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use pretty_assertions::assert_eq;
 use toml::{Table, Value};
@@ -58,6 +61,10 @@ fn the_default_file_has_every_key() {
 /// Asks the code which keys it knows: a key that cannot be is refused with the list of those that can.
 fn keys_of_code(at: &[&str], out: &mut BTreeSet<String>) {
     const PROBE: &str = "no_such_key";
+    if at == ["mcp", "connectors"] {
+        // The names are the user's own; this one stands in the file.
+        return keys_of_code(&["mcp", "connectors", "github"], out);
+    }
     let in_entry = [at, &["0"]].concat();
     for at in [at, in_entry.as_slice()] {
         let key = [at, &[PROBE]].concat().join("__").to_uppercase();
@@ -74,8 +81,12 @@ fn keys_of_code(at: &[&str], out: &mut BTreeSet<String>) {
 
 fn leaves(at: &str, value: &Value, out: &mut BTreeSet<String>) {
     match value {
-        // These two hold names of the user's own.
-        Value::Table(table) if !at.ends_with(".aliases") && !at.ends_with(".headers") => {
+        // These hold names of the user's own.
+        Value::Table(table)
+            if ![".aliases", ".headers", ".headers_env", ".env"]
+                .iter()
+                .any(|end| at.ends_with(end)) =>
+        {
             for (key, value) in table {
                 leaves(
                     &if at.is_empty() { key.clone() } else { format!("{at}.{key}") },
@@ -302,9 +313,49 @@ fn errors_name_the_key_its_origin_and_what_would_be_right() {
             "`upstreams[1].name` (antiphon.toml): another upstream is called `a` already",
         ),
         (
-            "[mcp.connectors.x]\nurl = 'http://x'".into(),
+            "[mcp.connectors.x]\ndescription = 'x'".into(),
             &[],
-            "`mcp` (antiphon.toml): not in this version of antiphon; please remove it",
+            "`mcp.connectors.x` (antiphon.toml): `url` or `command` is needed here",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\ncommand = 'x'".into(),
+            &[],
+            "`mcp.connectors.x.command` (antiphon.toml): `url` is set too; a server has one of the two",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'file:///x'".into(),
+            &[],
+            "`mcp.connectors.x.url` (antiphon.toml): an address that begins with http:// or https:// is needed, not file:",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\nargs = ['x']".into(),
+            &[],
+            "`mcp.connectors.x.args` (antiphon.toml): it needs `command`; for this server it does nothing",
+        ),
+        (
+            "[mcp.connectors.x]\ncommand = 'x'\nauthorization_env = 'T'".into(),
+            &[("T", "t")],
+            "`mcp.connectors.x.authorization_env` (antiphon.toml): it needs `url`; for this server it does nothing",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\nauthorization_env = 'T'".into(),
+            &[],
+            "`mcp.connectors.x.authorization_env` (antiphon.toml): the environment variable T that it names is not set",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\nheaders_env = { x-key = 'T' }".into(),
+            &[],
+            "`mcp.connectors.x.headers_env.x-key` (antiphon.toml): the environment variable T that it names is not set",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\nheaders = { 'x key' = 'T' }".into(),
+            &[],
+            "`mcp.connectors.x.headers.x key` (antiphon.toml): `x key` cannot be the name of a header",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\naliases = ['y']\n[mcp.connectors.y]\nurl = 'http://y'".into(),
+            &[],
+            "`mcp.connectors.x.aliases` (antiphon.toml): another connector is called `y` already",
         ),
         (
             "[tools.web_search]\nprovider = 'brave'".into(),
@@ -409,4 +460,30 @@ fn what_is_printed_loads_again() {
     let loaded = load(file, &env).unwrap();
     let again = config(&effective(&loaded), &[("OPENAI_API_KEY", "sk-1")]);
     assert_eq!(format!("{again:#?}"), format!("{:#?}", loaded.config));
+}
+
+#[test]
+fn mcp_servers_get_what_their_variables_hold() {
+    let file = "[mcp.connectors.a]\nurl = 'https://a/mcp'\nauthorization_env = 'A_TOKEN'\n\
+                headers = { x-team = 'red' }\nheaders_env = { x-key = 'A_KEY' }\n\
+                [mcp.connectors.b]\ncommand = 'b'\nenv = { MODE = 'quiet', HOME = '/b' }\npass_env = ['B_KEY']";
+    let env = [
+        ("A_TOKEN", "t"),
+        ("A_KEY", "k"),
+        ("B_KEY", "bk"),
+        ("PATH", "/bin"),
+        ("HOME", "/home/ada"),
+        ("OTHER", "x"),
+    ];
+    let config = config(file, &env);
+    let shown = |pairs: &BTreeMap<String, Secret>| -> Vec<String> {
+        pairs.iter().map(|(name, value)| format!("{name}={}", value.expose())).collect()
+    };
+    let (a, b) = (&config.mcp.connectors["a"], &config.mcp.connectors["b"]);
+    assert_eq!(a.authorization.as_ref().map(Secret::expose), Some("t"));
+    assert_eq!(shown(&a.headers), ["x-key=k", "x-team=red"]);
+    assert_eq!(shown(&b.env), ["B_KEY=bk", "HOME=/b", "MODE=quiet", "PATH=/bin"]);
+    assert!(a.env.is_empty());
+    let shown = effective(&load(file, &env).unwrap());
+    assert!(!shown.contains("quiet") && !shown.contains("red"), "{shown}");
 }

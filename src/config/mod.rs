@@ -16,6 +16,7 @@ mod engine;
 mod environment;
 mod error;
 mod load;
+mod mcp;
 mod overlay;
 mod secret;
 mod server;
@@ -41,6 +42,7 @@ pub use self::{
     environment::{Environment, Places},
     error::{ConfigError, Origin, Problem},
     load::{Loaded, Sources},
+    mcp::{Mcp, McpConnector, McpTransport},
     secret::Secret,
     server::{
         Database, Http, Log, LogFormat, Net, NetPolicy, Retention, Shutdown, Telemetry, WebSocket,
@@ -90,6 +92,8 @@ pub struct Config {
     pub websocket: WebSocket,
     /// `[tools]`
     pub tools: Tools,
+    /// `[mcp]`
+    pub mcp: Mcp,
     /// `[retention]`
     pub retention: Retention,
     /// `[shutdown]`
@@ -138,6 +142,7 @@ impl Default for Config {
             http: Http::default(),
             websocket: WebSocket::default(),
             tools: Tools::default(),
+            mcp: Mcp::default(),
             retention: Retention::default(),
             shutdown: Shutdown::default(),
             log: Log::default(),

@@ -7,7 +7,7 @@ use crate::{
         ApiError, Item, Principal, SharedItem,
         hosted::{McpApprovalRequest, McpApprovalResponse, McpCall},
     },
-    store::approvals::{self, Use},
+    store::approvals::{self, Used},
     tools::toolbox::Assembly,
     turn::HostedRef,
 };
@@ -70,7 +70,7 @@ impl Engine {
             let used =
                 approvals::use_once(&parts.pool, &principal.tenant_id, id, &digest, now).await?;
             let why = match used {
-                Use::Granted => {
+                Used::Now => {
                     approved.push(Approved {
                         request_id: id.clone(),
                         tool: HostedRef {
@@ -81,11 +81,11 @@ impl Engine {
                     });
                     continue;
                 }
-                Use::Unknown => "this server did not ask for it, or too long ago",
-                Use::Different => {
+                Used::Unknown => "this server did not ask for it, or too long ago",
+                Used::ForOther => {
                     "it was asked for another server, tool or other arguments than it is given for now"
                 }
-                Use::Used => "it was used already",
+                Used::Before => "it was used already",
             };
             return Err(ApiError::invalid(
                 param,

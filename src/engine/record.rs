@@ -82,8 +82,8 @@ impl Engine {
             input,
             in_conversation: succeeded,
         };
-        let approvals = Approvals::of(work, response);
-        if conversation.is_none() && work.idempotency.is_none() && approvals.ids.is_empty() {
+        let approvals = approvals_of(work, response);
+        if conversation.is_none() && work.idempotency.is_none() && approvals.is_empty() {
             if work.request.store {
                 responses::insert(pool, &new).await?;
             }
@@ -108,10 +108,9 @@ impl Engine {
             items::append(&mut *transaction, id, tenant_id, &work.input).await?;
             items::append(&mut *transaction, id, tenant_id, &response.output).await?;
         }
-        if !approvals.ids.is_empty() {
-            let Approvals { ids, digests } = &approvals;
+        for (id, digest) in &approvals {
             let now = self.parts().clock.now();
-            approvals::insert(&mut *transaction, tenant_id, ids, digests, now).await?;
+            approvals::insert(&mut *transaction, tenant_id, id, digest, now).await?;
         }
         if let Some(key) = &work.idempotency {
             idempotency::finish(&mut *transaction, tenant_id, &key.key, response).await?;
@@ -121,26 +120,19 @@ impl Engine {
     }
 }
 
-/// The calls of a Response that wait for the client's consent.
-#[derive(Default)]
-struct Approvals<'a> {
-    ids: Vec<&'a str>,
-    digests: Vec<Vec<u8>>,
-}
-
-impl<'a> Approvals<'a> {
-    fn of(work: &Work, response: &'a Response) -> Self {
-        let mut all = Self::default();
-        for item in &response.output {
-            if let Item::McpApprovalRequest(request) = &**item {
-                // Without its server nobody could have asked.
-                let Some(server) = work.assembly.server(&request.server_label) else { continue };
-                all.ids.push(&request.id);
-                all.digests.push(server.digest(&request.name, &request.arguments));
-            }
-        }
-        all
-    }
+/// The calls of a Response that wait for the client's consent, and what it is good for.
+fn approvals_of<'a>(work: &Work, response: &'a Response) -> Vec<(&'a str, [u8; 32])> {
+    let asked = response.output.iter().filter_map(|item| match &**item {
+        Item::McpApprovalRequest(request) => Some(request),
+        _ => None,
+    });
+    // Without its server nobody could have asked.
+    asked
+        .filter_map(|request| {
+            let server = work.assembly.server(&request.server_label)?;
+            Some((&*request.id, server.digest(&request.name, &request.arguments)))
+        })
+        .collect()
 }
 
 /// Where the items before the request's own are.

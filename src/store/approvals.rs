@@ -1,39 +1,24 @@
-//! Calls that wait for the client's consent. No arguments are kept, so that a row may be written for Responses that are not stored.
+//! Approvals that were asked for, each good for one use. The arguments are not here: a digest of them is.
 
 use sqlx::PgExecutor;
 use time::OffsetDateTime;
 
 use super::StoreError;
 
-/// What became of an approval that was to be used.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Use {
-    /// It was there and is used up now.
-    Granted,
-    /// There is none of this id.
-    Unknown,
-    /// It was asked for something else.
-    Different,
-    /// It was used before.
-    Used,
-}
-
-/// Remembers that consent was asked for.
+/// Writes that an approval is asked for.
 #[tracing::instrument(name = "db.approvals.insert", skip_all)]
 pub async fn insert(
     db: impl PgExecutor<'_>,
     tenant_id: &str,
-    ids: &[&str],
-    digests: &[Vec<u8>],
+    id: &str,
+    digest: &[u8; 32],
     now: OffsetDateTime,
 ) -> Result<(), StoreError> {
     sqlx::query!(
-        "insert into approvals (tenant_id, id, digest, created_at)
-         select $1, id, digest, $4 from unnest($2::text[], $3::bytea[]) as new (id, digest)
-         on conflict on constraint approvals_key do nothing",
+        "insert into approvals (id, tenant_id, digest, created_at) values ($1, $2, $3, $4)",
+        id,
         tenant_id,
-        ids as &[&str],
-        digests,
+        digest.as_slice(),
         now,
     )
     .execute(db)
@@ -41,46 +26,57 @@ pub async fn insert(
     Ok(())
 }
 
-/// Uses an approval up, if it is for this and was not used yet. Of two that try, one is granted it.
+/// What became of an attempt to use an approval.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Used {
+    /// It was good, and is used now.
+    Now,
+    /// It has been used before.
+    Before,
+    /// It was for another server, another tool or other arguments; it stays unused.
+    ForOther,
+    /// The tenant has no such approval, or it has expired.
+    Unknown,
+}
+
+/// Uses an approval. Of two that try at the same time, one does.
 #[tracing::instrument(name = "db.approvals.use_once", skip_all)]
 pub async fn use_once(
     db: impl PgExecutor<'_>,
     tenant_id: &str,
     id: &str,
-    digest: &[u8],
+    digest: &[u8; 32],
     now: OffsetDateTime,
-) -> Result<Use, StoreError> {
+) -> Result<Used, StoreError> {
+    // What `found` sees is from before the update. Of two at once the second waits for the row, and then updates nothing.
     let row = sqlx::query!(
-        r#"with before as (
-             select digest, used_at from approvals where tenant_id = $1 and id = $2
-           ),
-           used as (
+        r#"with found as (
+             select digest = $3 as fits from approvals where tenant_id = $1 and id = $2
+           ), used as (
              update approvals set used_at = $4
              where tenant_id = $1 and id = $2 and digest = $3 and used_at is null
              returning id
            )
-           select digest = $3 as "same!", exists (select from used) as "granted!" from before"#,
+           select (select fits from found) as fits, exists (select from used) as "now!""#,
         tenant_id,
         id,
-        digest,
+        digest.as_slice(),
         now,
     )
-    .fetch_optional(db)
+    .fetch_one(db)
     .await?;
-    Ok(match row {
-        None => Use::Unknown,
-        Some(row) if row.granted => Use::Granted,
-        Some(row) if row.same => Use::Used,
-        Some(_) => Use::Different,
+    Ok(match (row.fits, row.now) {
+        (None, _) => Used::Unknown,
+        (Some(false), _) => Used::ForOther,
+        (Some(true), true) => Used::Now,
+        (Some(true), false) => Used::Before,
     })
 }
 
-/// Forgets what was asked for before `before`. Gives how many were forgotten.
+/// Forgets the approvals that were asked for before `before`, used or not. How many there were.
 #[tracing::instrument(name = "db.approvals.expire", skip_all)]
-pub async fn expire(
-    db: impl PgExecutor<'_>,
-    before: OffsetDateTime,
-) -> Result<u64, StoreError> {
-    let done = sqlx::query!("delete from approvals where created_at < $1", before).execute(db).await?;
+pub async fn expire(db: impl PgExecutor<'_>, before: OffsetDateTime) -> Result<u64, StoreError> {
+    let done =
+        sqlx::query!("delete from approvals where created_at < $1", before).execute(db).await?;
     Ok(done.rows_affected())
 }

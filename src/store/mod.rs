@@ -9,6 +9,7 @@
 //! - Absence is an `Option` or a `bool`; races are settled by named constraints and come back as [`StoreError::Conflict`].
 
 pub mod approvals;
+pub mod connectors;
 pub mod conversations;
 pub mod dump;
 pub mod embedded;

@@ -66,8 +66,8 @@ impl ToolServer for McpServer {
         &self.inner.server.label
     }
 
-    fn digest(&self, tool: &str, arguments: &str) -> Vec<u8> {
-        call_digest(&self.inner.server.endpoint, tool, arguments).to_vec()
+    fn digest(&self, tool: &str, arguments: &str) -> [u8; 32] {
+        call_digest(&self.inner.server.endpoint, tool, arguments)
     }
 
     fn definition(&self) -> &str {

@@ -14,6 +14,7 @@ pub mod runner;
 pub mod server;
 pub mod toolbox;
 
+pub use crate::mcp::{Connectors, connectors::Shown as ShownConnector};
 pub use contract::{Call, Context, Picture, Progress, Spec, Tool, ToolError};
 pub use registry::Registry;
 pub use toolbox::Toolbox;

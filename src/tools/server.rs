@@ -14,7 +14,7 @@ pub trait ToolServer: Send + Sync {
     fn label(&self) -> &str;
 
     /// What an approval is good for: this tool of this server, whatever its label, with exactly these arguments.
-    fn digest(&self, tool: &str, arguments: &str) -> Vec<u8>;
+    fn digest(&self, tool: &str, arguments: &str) -> [u8; 32];
 
     /// The terms under which its tools are listed. A list of the chain with the same terms is used again.
     fn definition(&self) -> &str;

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use antiphon::{
     auth::{Gate, oidc::Oidc},
     clock::{Clock, Ids},
-    config::Upstream,
+    config::{Mcp, Upstream},
     engine::{Engine, EngineRules, Parts},
     http::{Api, ApiParts, DoorRules, router},
     model::{Demo, Model, Patience, Router, Source, Surroundings},
@@ -15,7 +15,7 @@ use antiphon::{
     store::keys::{self, KeyRow},
     tasks::Tasks,
     telemetry::Metrics,
-    tools::{Toolbox, runner::Limits},
+    tools::{Connectors, Toolbox, runner::Limits},
 };
 use axum::serve::ListenerExt as _;
 use serde_json::Value;
@@ -55,6 +55,8 @@ pub(crate) struct Setup {
     pub(crate) total: Duration,
     /// The tools of ours.
     pub(crate) tools: Toolbox,
+    /// MCP servers of the operator.
+    pub(crate) mcp: Mcp,
 }
 
 impl Default for Setup {
@@ -73,6 +75,7 @@ impl Default for Setup {
             pool: None,
             total: Duration::from_mins(1),
             tools: Toolbox::default(),
+            mcp: Mcp::default(),
         }
     }
 }
@@ -119,13 +122,23 @@ async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> S
     };
     let (clock, ids, tasks) = (setup.clock, Ids::seeded(setup.first_id), Tasks::default());
     let cut = CancellationToken::new();
+    let sealer = Arc::new(Sealer::from_keys(&["A".repeat(43)]).unwrap());
+    let connectors = Connectors::new(
+        &setup.mcp,
+        net::Policy::default(),
+        pool.clone(),
+        sealer.clone(),
+        clock.clone(),
+        ids.clone(),
+    )
+    .unwrap();
     let engine = Engine::new(Parts {
         pool: pool.clone(),
         clock: clock.clone(),
         ids,
         tasks: tasks.clone(),
         cut: cut.clone(),
-        sealer: Arc::new(Sealer::from_keys(&["A".repeat(43)]).unwrap()),
+        sealer,
         model,
         tools: setup.tools,
         metrics: Metrics::default(),
@@ -144,7 +157,7 @@ async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> S
     if let Some(oidc) = setup.oidc {
         gate = gate.with_oidc(oidc);
     }
-    let api = Api::new(ApiParts { engine, gate, models, rules: setup.door });
+    let api = Api::new(ApiParts { engine, gate, models, connectors, rules: setup.door });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let listener = listener.tap_io(|socket| socket.set_nodelay(true).unwrap());
