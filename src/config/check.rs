@@ -7,9 +7,11 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use super::{
-    Config, Environment, Origin, Problem, Secret, Upstream,
+    Config, Environment, OpenUrl, Origin, PageApi, Problem, SearchApi, Secret, Upstream, WebSearch,
     overlay::{Key, Layers, shown},
 };
+
+const NO_KEY: &str = "this provider needs a key: name the environment variable that holds it";
 
 /// Finds all that is wrong, and puts into the upstreams the secrets that their `*_env` keys name.
 pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> Vec<Problem> {
@@ -35,6 +37,8 @@ pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> 
         found.wrong(&["log", "filter"], format!("`{}` is no filter: {error}", config.log.filter));
     }
     found.upstreams(&mut config.upstreams, env);
+    found.web_search(&mut config.tools.web_search, env);
+    found.open_url(&mut config.tools.open_url, env);
     if config.seal_keys.iter().any(|key| key.expose().is_empty()) {
         found.problems.push(Problem {
             key: String::new(),
@@ -80,17 +84,66 @@ impl Found<'_> {
                 self.wrong(&["upstreams", &at, "name"], message);
             }
             self.headers(&at, &upstream.headers);
-            let Some(variable) = &upstream.api_key_env else { continue };
-            match env.get(variable) {
-                Some(key) => upstream.api_key = Some(Secret::from(key.to_owned())),
-                None => self.wrong(
-                    &["upstreams", &at, "api_key_env"],
-                    format!(
-                        "the environment variable {} that it names is not set",
-                        variable_name(variable)
-                    ),
-                ),
+            let key = ["upstreams", &at, "api_key_env"];
+            upstream.api_key = self.secret(&key, upstream.api_key_env.as_deref(), env);
+        }
+    }
+
+    /// What the variable holds that an `*_env` key names.
+    fn secret(
+        &mut self,
+        key: &[&str],
+        variable: Option<&str>,
+        env: &Environment,
+    ) -> Option<Secret> {
+        let variable = variable?;
+        let value = env.get(variable);
+        if value.is_none() {
+            let shown = variable_name(variable);
+            let message = format!("the environment variable {shown} that it names is not set");
+            self.wrong(key, message);
+        }
+        value.map(|value| Secret::from(value.to_owned()))
+    }
+
+    fn web_search(&mut self, search: &mut WebSearch, env: &Environment) {
+        let at = |key| ["tools", "web_search", key];
+        search.api_key = self.secret(&at("api_key_env"), search.api_key_env.as_deref(), env);
+        let Some(provider) = search.provider else {
+            if search.api_key_env.is_some()
+                || search.base_url.is_some()
+                || search.engine_id.is_some()
+            {
+                self.wrong(&at("provider"), "a provider is needed: \"searxng\", \"exa\", \"brave\", \"serper\", \"tavily\" or \"google_pse\"");
             }
+            return;
+        };
+        if provider == SearchApi::Searxng {
+            if search.base_url.is_none() {
+                self.wrong(&at("base_url"), "SearXNG has no usual place: give the address of the instance, such as \"http://127.0.0.1:8888\"");
+            }
+        } else if search.api_key_env.is_none() {
+            self.wrong(&at("api_key_env"), NO_KEY);
+        }
+        if provider == SearchApi::GooglePse && search.engine_id.is_none() {
+            self.wrong(&at("engine_id"), "google_pse needs the id of a Programmable Search Engine, which its control panel shows as `cx`");
+        }
+    }
+
+    fn open_url(&mut self, open: &mut OpenUrl, env: &Environment) {
+        let at = |key| ["tools", "open_url", key];
+        open.api_key = self.secret(&at("api_key_env"), open.api_key_env.as_deref(), env);
+        match open.provider {
+            None if open.api_key_env.is_some() || open.base_url.is_some() => {
+                self.wrong(
+                    &at("provider"),
+                    "a provider is needed: \"firecrawl\", \"exa\", \"tavily\" or \"serper\"",
+                );
+            }
+            // A Firecrawl of one's own may be open.
+            Some(PageApi::Firecrawl) if open.base_url.is_some() => {}
+            Some(_) if open.api_key_env.is_none() => self.wrong(&at("api_key_env"), NO_KEY),
+            None | Some(_) => {}
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::value;
+use super::{OpenUrl, WebSearch, value};
 
 /// `[engine]`: limits of a run.
 #[derive(Clone, Debug, Deserialize)]
@@ -57,6 +57,10 @@ pub struct Tools {
     pub max_parallel: NonZeroUsize,
     /// `[tools.get_current_time]`
     pub get_current_time: GetCurrentTime,
+    /// `[tools.web_search]`
+    pub web_search: WebSearch,
+    /// `[tools.open_url]`
+    pub open_url: OpenUrl,
 }
 
 impl Default for Tools {
@@ -65,6 +69,8 @@ impl Default for Tools {
             timeout: Duration::from_mins(2),
             max_parallel: NonZeroUsize::MIN.saturating_add(7),
             get_current_time: GetCurrentTime::default(),
+            web_search: WebSearch::default(),
+            open_url: OpenUrl::default(),
         }
     }
 }
