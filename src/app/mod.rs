@@ -3,6 +3,7 @@
 mod banner;
 mod base;
 mod models;
+mod web;
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use base::{Base, data_dir, embedded};
 pub use models::{Models, list};
+pub use web::{policies, web};
 
 use crate::{
     auth::{
@@ -55,6 +57,7 @@ impl App {
         clock: Clock,
         ids: Ids,
     ) -> anyhow::Result<Self> {
+        policies(config)?;
         let tasks = Tasks::default();
         let base = Base::open(config, &tasks).await?;
         let sealer = Arc::new(base.sealer(config)?);

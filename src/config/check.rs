@@ -7,12 +7,15 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use super::{
-    Config, Environment, McpConnector, Origin, Problem, Secret, Upstream,
+    Config, Environment, McpConnector, OpenUrl, Origin, PageApi, Problem, SearchApi, Secret, Upstream,
+    WebSearch,
     overlay::{Key, Layers, shown},
 };
 
 /// What every program gets to know of our environment.
 const PROGRAM_VARIABLES: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+const NO_KEY: &str = "this provider needs a key: name the environment variable that holds it";
 
 /// Finds all that is wrong, and puts into the upstreams the secrets that their `*_env` keys name.
 pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> Vec<Problem> {
@@ -39,6 +42,8 @@ pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> 
     }
     found.upstreams(&mut config.upstreams, env);
     found.connectors(&mut config.mcp.connectors, env);
+    found.web_search(&mut config.tools.web_search, env);
+    found.open_url(&mut config.tools.open_url, env);
     if config.seal_keys.iter().any(|key| key.expose().is_empty()) {
         found.problems.push(Problem {
             key: String::new(),
@@ -147,6 +152,57 @@ impl Found<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// What the variable holds that an `*_env` key names.
+    fn secret(
+        &mut self,
+        key: &[&str],
+        variable: Option<&str>,
+        env: &Environment,
+    ) -> Option<Secret> {
+        self.variable(key, variable?, env)
+    }
+
+    fn web_search(&mut self, search: &mut WebSearch, env: &Environment) {
+        let at = |key| ["tools", "web_search", key];
+        search.api_key = self.secret(&at("api_key_env"), search.api_key_env.as_deref(), env);
+        let Some(provider) = search.provider else {
+            if search.api_key_env.is_some()
+                || search.base_url.is_some()
+                || search.engine_id.is_some()
+            {
+                self.wrong(&at("provider"), "a provider is needed: \"searxng\", \"exa\", \"brave\", \"serper\", \"tavily\" or \"google_pse\"");
+            }
+            return;
+        };
+        if provider == SearchApi::Searxng {
+            if search.base_url.is_none() {
+                self.wrong(&at("base_url"), "SearXNG has no usual place: give the address of the instance, such as \"http://127.0.0.1:8888\"");
+            }
+        } else if search.api_key_env.is_none() {
+            self.wrong(&at("api_key_env"), NO_KEY);
+        }
+        if provider == SearchApi::GooglePse && search.engine_id.is_none() {
+            self.wrong(&at("engine_id"), "google_pse needs the id of a Programmable Search Engine, which its control panel shows as `cx`");
+        }
+    }
+
+    fn open_url(&mut self, open: &mut OpenUrl, env: &Environment) {
+        let at = |key| ["tools", "open_url", key];
+        open.api_key = self.secret(&at("api_key_env"), open.api_key_env.as_deref(), env);
+        match open.provider {
+            None if open.api_key_env.is_some() || open.base_url.is_some() => {
+                self.wrong(
+                    &at("provider"),
+                    "a provider is needed: \"firecrawl\", \"exa\", \"tavily\" or \"serper\"",
+                );
+            }
+            // A Firecrawl of one's own may be open.
+            Some(PageApi::Firecrawl) if open.base_url.is_some() => {}
+            Some(_) if open.api_key_env.is_none() => self.wrong(&at("api_key_env"), NO_KEY),
+            None | Some(_) => {}
         }
     }
 

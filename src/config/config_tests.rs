@@ -358,9 +358,40 @@ fn errors_name_the_key_its_origin_and_what_would_be_right() {
             "`mcp.connectors.x.aliases` (antiphon.toml): another connector is called `y` already",
         ),
         (
-            "[tools.web_search]\nprovider = 'brave'".into(),
+            "[tools.web_search]\nprovider = 'bravo'".into(),
             &[],
-            "`tools.web_search` (antiphon.toml): not in this version of antiphon; please remove it",
+            "`tools.web_search.provider` (antiphon.toml): `bravo` is not one of its values; did you mean `brave`?",
+        ),
+        (
+            "[tools.web_search]\napi_key_env = 'KEY'".into(),
+            &[("KEY", "k")],
+            "`tools.web_search.provider` (antiphon.toml): a provider is needed: \
+             \"searxng\", \"exa\", \"brave\", \"serper\", \"tavily\" or \"google_pse\"",
+        ),
+        (
+            "[tools.web_search]\nprovider = 'searxng'".into(),
+            &[],
+            "`tools.web_search.base_url` (antiphon.toml): SearXNG has no usual place: \
+             give the address of the instance, such as \"http://127.0.0.1:8888\"",
+        ),
+        (
+            "[tools.web_search]\nprovider = 'brave'\napi_key_env = 'BRAVE_API_KEY'".into(),
+            &[],
+            "`tools.web_search.api_key_env` (antiphon.toml): the environment variable BRAVE_API_KEY that it names is not set",
+        ),
+        (
+            "[tools.web_search]\nprovider = 'google_pse'".into(),
+            &[],
+            "`tools.web_search.api_key_env` (antiphon.toml): this provider needs a key: \
+             name the environment variable that holds it\n  \
+             `tools.web_search.engine_id` (antiphon.toml): google_pse needs the id of a Programmable Search Engine, \
+             which its control panel shows as `cx`",
+        ),
+        (
+            "[tools.open_url]\nprovider = 'firecrawl'".into(),
+            &[],
+            "`tools.open_url.api_key_env` (antiphon.toml): this provider needs a key: \
+             name the environment variable that holds it",
         ),
         (
             "[http]\ncors = ['https://a/']".into(),

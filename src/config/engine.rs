@@ -5,7 +5,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::value;
+use super::{OpenUrl, WebSearch, value};
 
 /// `[engine]`: limits of a run.
 #[derive(Clone, Debug, Deserialize)]
@@ -64,6 +64,10 @@ pub struct Tools {
     pub max_result_tokens: NonZeroUsize,
     /// `[tools.get_current_time]`
     pub get_current_time: GetCurrentTime,
+    /// `[tools.web_search]`
+    pub web_search: WebSearch,
+    /// `[tools.open_url]`
+    pub open_url: OpenUrl,
 }
 
 impl Default for Tools {
@@ -75,6 +79,8 @@ impl Default for Tools {
             max_parallel_total: NonZeroUsize::MIN.saturating_add(255),
             max_result_tokens: NonZeroUsize::MIN.saturating_add(31_999),
             get_current_time: GetCurrentTime::default(),
+            web_search: WebSearch::default(),
+            open_url: OpenUrl::default(),
         }
     }
 }

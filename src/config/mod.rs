@@ -23,6 +23,7 @@ mod server;
 mod unused;
 mod upstreams;
 mod value;
+mod web;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -50,6 +51,7 @@ pub use self::{
     unused::unused,
     upstreams::{ModelOverride, Models, Upstream, Wire},
     value::Glob,
+    web::{OpenUrl, PageApi, SearchApi, WebSearch},
 };
 
 /// Every key with its default, as a file that says what each is for.
