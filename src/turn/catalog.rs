@@ -4,9 +4,12 @@
 
 use std::collections::HashMap;
 
-use crate::protocol::{
-    Raw, Tool, ToolChoice,
-    tool::{CustomTool, FunctionTool, ToolSearchTool},
+use crate::{
+    protocol::{
+        Raw, Tool, ToolChoice,
+        tool::{CustomTool, FunctionTool, ToolSearchTool},
+    },
+    text::{schema::object_schema, tool_name::tool_name},
 };
 
 pub use super::choice::FirstChoice;
@@ -150,7 +153,7 @@ impl Catalog {
     /// The name under which the model knows a tool of the history.
     pub fn name_for(&self, namespace: Option<&str>, name: &str) -> String {
         let key = (namespace.map(str::to_owned), name.to_owned());
-        self.names.get(&key).cloned().unwrap_or_else(|| model_name(namespace, name))
+        self.names.get(&key).cloned().unwrap_or_else(|| tool_name(namespace, name))
     }
 
     /// The name under which the model knows a tool of the client that has an item type of its own.
@@ -162,7 +165,7 @@ impl Catalog {
     /// The name under which the model knows a tool of antiphon's own.
     pub fn own_name(&self, name: &str) -> String {
         let key = (Some(super::call::OWN_LABEL.to_owned()), name.to_owned());
-        self.names.get(&key).cloned().unwrap_or_else(|| model_name(None, name))
+        self.names.get(&key).cloned().unwrap_or_else(|| tool_name(None, name))
     }
 
     pub(super) fn what_there_is(&self) -> String {
@@ -295,7 +298,7 @@ impl Catalog {
             }
             Target::Client(_) | Target::Hosted(_) | Target::Refused(_) => None,
         };
-        let name = self.unused(model_name(namespace, name));
+        let name = self.unused(tool_name(namespace, name));
         self.names.insert(key, name.clone());
         self.targets.insert(name.clone(), target);
         self.offered.push(OfferedTool { name, description, parameters, strict, grammar: None });
@@ -328,50 +331,6 @@ impl ClientKind {
             Self::Computer => "computer",
             Self::ToolSearch => "tool_search",
         }
-    }
-}
-
-/// A tool's name for a model: what backends allow is 64 of `[a-zA-Z0-9_-]`. A longer one keeps its beginning and gets a digest.
-fn model_name(namespace: Option<&str>, name: &str) -> String {
-    let mut whole = String::new();
-    if let Some(namespace) = namespace {
-        whole.push_str(namespace);
-        if !namespace.ends_with("__") {
-            whole.push_str("__");
-        }
-    }
-    whole.push_str(name);
-    let clean: String = whole
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
-        .collect();
-    if clean.len() <= 64 {
-        return clean;
-    }
-    // FNV-1a: stable over versions and machines, so that a history keeps its names.
-    let digest = whole
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    format!("{}_{digest:08x}", &clean[..55])
-}
-
-/// The schema, made one that every backend takes: `{"type":"object","properties":…}`.
-fn object_schema(parameters: Option<&Raw>) -> Raw {
-    let Some(parameters) = parameters else {
-        return schema(r#"{"type":"object","properties":{}}"#);
-    };
-    match parameters.to::<serde_json::Map<String, serde_json::Value>>() {
-        Ok(fields) if fields.contains_key("properties") && fields.contains_key("type") => {
-            parameters.clone()
-        }
-        Ok(mut fields) => {
-            fields.entry("type").or_insert_with(|| "object".into());
-            if fields.get("type").and_then(|kind| kind.as_str()) == Some("object") {
-                fields.entry("properties").or_insert_with(|| serde_json::json!({}));
-            }
-            Raw::of(&fields)
-        }
-        Err(_) => schema(r#"{"type":"object","properties":{}}"#),
     }
 }
 

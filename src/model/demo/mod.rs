@@ -3,7 +3,6 @@
 //! **Invariant:** the same question gets the same answer, and every answer in plain text says that no AI is behind it.
 
 mod answer;
-mod instance;
 mod wish;
 
 use std::time::Duration;
