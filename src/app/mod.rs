@@ -3,6 +3,7 @@
 mod banner;
 mod base;
 mod models;
+mod toolbox;
 mod web;
 
 use std::{sync::Arc, time::Duration};
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use base::{Base, data_dir, embedded};
 pub use models::{Models, list};
+use toolbox::Tools;
 pub use web::{policies, web};
 
 use crate::{
@@ -23,14 +25,14 @@ use crate::{
         oidc::Oidc,
     },
     clock::{Clock, Ids},
-    config::{Config, NetPolicy, Profile, Share},
+    config::{Config, Profile, Share},
     engine::{Engine, EngineRules, Parts, idempotency},
     http::{self, Api, ApiParts, DoorRules},
-    net::{Policy, Reach},
+    mcp::Pool,
     store::{self, StoreError},
     tasks::Tasks,
     telemetry::Metrics,
-    tools::{Connectors, Tool, Toolbox, clock_tool::ClockTool, runner},
+    tools::runner,
 };
 
 /// How long what was cut off may take to write down how it ended.
@@ -44,6 +46,7 @@ pub struct App {
     api: Api,
     base: Base,
     tasks: Tasks,
+    sessions: Pool,
     cut: CancellationToken,
     grace: Duration,
     banner: String,
@@ -61,15 +64,7 @@ impl App {
         let tasks = Tasks::default();
         let base = Base::open(config, &tasks).await?;
         let sealer = Arc::new(base.sealer(config)?);
-        let policy = outbound(config)?;
-        let connectors = Connectors::new(
-            &config.mcp,
-            policy,
-            base.pool.clone(),
-            sealer.clone(),
-            clock.clone(),
-            ids.clone(),
-        )?;
+        let tools = Tools::new(config, &base, Arc::clone(&sealer), &clock, &ids, &tasks)?;
         bootstrap(config, &base, &ids, &clock).await?;
         refuse_open_door(config, &base).await?;
         let cut = CancellationToken::new();
@@ -81,7 +76,7 @@ impl App {
             cut: cut.clone(),
             sealer,
             model: models.source.clone(),
-            tools: tools(config, &clock),
+            tools: tools.toolbox,
             metrics: Metrics::default(),
             rules: rules(config),
         });
@@ -99,7 +94,7 @@ impl App {
             engine,
             gate,
             models: models.source.clone(),
-            connectors,
+            connectors: tools.connectors,
             rules: DoorRules {
                 ping: config.http.ping,
                 body_limit: config.http.body_limit(),
@@ -112,7 +107,8 @@ impl App {
             format!("cannot listen on {}: is another antiphon running? (`listen`)", config.listen)
         })?;
         let banner = banner::text(&listener, config, &base, &models, guarded);
-        Ok(Self { listener, api, base, tasks, cut, grace: config.shutdown.grace, banner })
+        let (sessions, grace) = (tools.sessions, config.shutdown.grace);
+        Ok(Self { listener, api, base, tasks, sessions, cut, grace, banner })
     }
 
     /// What is served, for the person who starts it.
@@ -130,7 +126,7 @@ impl App {
         self,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> anyhow::Result<()> {
-        let Self { listener, api, base, tasks, cut, grace, .. } = self;
+        let Self { listener, api, base, tasks, sessions, cut, grace, .. } = self;
         tasks.spawn(sweep(api.engine.clone(), base.keep));
         let asked = CancellationToken::new();
         let (stopping, asked_here) = (asked.clone(), asked.clone());
@@ -165,6 +161,10 @@ impl App {
             Some(served) => served,
             None => tokio::time::timeout(LAST_WORDS, &mut serving).await.unwrap_or(Ok(())),
         };
+        // What still runs has been cut off: nobody calls a tool any more.
+        if tokio::time::timeout(LAST_WORDS, sessions.shutdown()).await.is_err() {
+            tracing::warn!("some MCP servers were not told that their sessions end");
+        }
         if !tasks.stop(LAST_WORDS).await {
             tracing::warn!("some tasks did not stop in time");
         }
@@ -254,19 +254,4 @@ fn rules(config: &Config) -> EngineRules {
             result_tokens: config.tools.max_result_tokens.get(),
         },
     }
-}
-
-/// Where may be gone that a request, a tenant or the operator names.
-fn outbound(config: &Config) -> anyhow::Result<Policy> {
-    let reach = match config.net.policy {
-        NetPolicy::Public => Reach::Public,
-        NetPolicy::Any => Reach::Any,
-    };
-    let allow: Result<_, _> = config.net.allow.iter().map(|entry| entry.parse()).collect();
-    Ok(Policy { reach, allow: allow.context("`net.allow`")?, ..Policy::default() })
-}
-
-fn tools(config: &Config, clock: &Clock) -> Toolbox {
-    let clock = config.tools.get_current_time.enabled.then(|| ClockTool::new(clock.clone()));
-    Toolbox { clock: clock.map(|clock| Arc::new(clock) as Arc<dyn Tool>) }
 }

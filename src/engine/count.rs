@@ -20,7 +20,7 @@ impl Engine {
         let input = std::mem::take(&mut request.input);
         let input = self.complete_input(principal, input, "input").await?;
         let before = self.history(&request, principal, None).await?.items;
-        let catalog = self.offer(&request, principal, "")?.catalog;
+        let catalog = self.offer(&request, principal, "").await?.catalog;
         history::check(plain(&before).chain(plain(&input)), self.parts().rules.repair_history)?;
         // Loading a vocabulary and reading a long text are work for a thread of their own.
         let counted = self.parts().tasks.spawn_blocking(move || {

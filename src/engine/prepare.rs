@@ -135,7 +135,7 @@ impl Engine {
         let Chain { root, items: before } = self.history(&request, principal, remembered).await?;
         let chain_id =
             request.conversation.clone().or(root).unwrap_or_else(|| response_id.to_owned());
-        let Offer { assembly, catalog } = self.offer(&request, principal, &chain_id)?;
+        let Offer { assembly, catalog } = self.offer(&request, principal, &chain_id).await?;
         let input = self.distinct(input, &before);
         let used_call_ids =
             history::check(before.iter().chain(&input).map(|item| &**item), rules.repair_history)?;
@@ -183,13 +183,16 @@ impl Engine {
     }
 
     /// The tools that a request offers, as far as they are known before servers are asked.
-    pub(super) fn offer(
+    pub(super) async fn offer(
         &self,
         request: &CreateResponse,
         principal: &Principal,
         chain_id: &str,
     ) -> Result<Offer, ApiError> {
-        let assembly = self.parts().tools.assemble(request, Asker { principal, chain_id })?;
+        let parts = self.parts();
+        let viewer = parts.rules.viewer(principal);
+        let asker = Asker { principal, viewer, chain_id };
+        let assembly = parts.tools.assemble(request, asker).await?;
         let absent: Vec<&str> = assembly.servers.iter().map(|server| server.label()).collect();
         let hosted = assembly.registry.hosted();
         let catalog = Catalog::new(&request.tools, &request.tool_choice, hosted, &absent)

@@ -9,10 +9,13 @@
 mod arguments;
 pub mod clock_tool;
 pub mod contract;
+mod mcp_server;
+mod open_url;
 pub mod registry;
 pub mod runner;
 pub mod server;
 pub mod toolbox;
+mod web_search;
 
 pub use crate::mcp::{Connectors, connectors::Shown as ShownConnector};
 pub use contract::{Call, Context, Picture, Progress, Spec, Tool, ToolError};

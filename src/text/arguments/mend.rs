@@ -96,7 +96,7 @@ fn mend(value: &mut Value, shape: Shape<'_>) {
             }
         }
         // `5.0` where a whole number is asked for: some readers take only `5`.
-        Value::Number(number) if number.is_f64() && !kinds.has(Kinds::FRACTION) => {
+        Value::Number(number) if number.is_f64() && only_whole(kinds) => {
             if let Some(whole) = number.as_f64().and_then(whole) {
                 *value = whole.into();
             }
@@ -137,7 +137,7 @@ fn from_text(text: &str, kinds: Kinds) -> Option<Value> {
     }
     if let Ok(number) = serde_json::from_str::<serde_json::Number>(word) {
         let number = match number.as_f64().and_then(whole) {
-            Some(whole) if number.is_f64() && !kinds.has(Kinds::FRACTION) => whole.into(),
+            Some(whole) if number.is_f64() && only_whole(kinds) => whole.into(),
             _ => Value::Number(number),
         };
         return kinds.has(Kinds::of(&number)).then_some(number);
@@ -175,6 +175,11 @@ fn is_prose(text: &str) -> bool {
     inner.next();
     let first = inner.find(|c| !c.is_whitespace());
     first.is_none_or(char::is_alphabetic) && !text.trim_end().ends_with([']', '}'])
+}
+
+/// Whether numbers are asked for, and only whole ones.
+fn only_whole(kinds: Kinds) -> bool {
+    kinds.has(Kinds::INTEGER) && !kinds.has(Kinds::FRACTION)
 }
 
 fn is_no_word(text: &str) -> bool {

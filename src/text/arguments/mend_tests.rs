@@ -65,6 +65,7 @@ fn a_value_becomes_what_the_schema_asks_for() {
         (json!({"enum": [1, 2]}), json!("2"), json!(2)),
         (json!({"type": "string"}), json!(42), json!("42")),
         (json!({"type": "string"}), json!(4.5), json!(4.5)),
+        (json!({"type": "string"}), json!(2.0), json!(2.0)),
         // What fits is left alone, whatever it looks like.
         (json!({"type": "string"}), json!("42"), json!("42")),
         (json!({"type": ["string", "integer"]}), json!("42"), json!("42")),
