@@ -19,9 +19,14 @@ use crate::{
         ApiError, CreateResponse, ErrorKind, Event, Include, Item, Numbered, Principal, Response,
         SharedItem, Status,
     },
-    telemetry::{CallError, TokenKind, traceparent},
+    telemetry::{CallError, RescueGround, TokenKind, traceparent},
     tools::{self, runner},
-    turn::{Next, Turn, catalog::FirstChoice, render::render},
+    turn::{
+        Next, Turn,
+        catalog::FirstChoice,
+        render::render,
+        written::{Ground, Rescued},
+    },
 };
 
 use super::{Engine, Remembered, idempotency::Key, lease::Lease, prepare::plain};
@@ -259,6 +264,9 @@ impl Engine {
             let round = tracing::info_span!("round", number = *rounds);
             self.hear(work, heard).instrument(round).await?;
             let mut next = work.turn.end_round();
+            if let Some(rescued) = work.turn.take_rescue() {
+                self.tell_rescue(rescued);
+            }
             *rounds += 1;
             send(heard, &mut work.turn).await?;
             if let Next::RunTools(calls) = next {
@@ -272,6 +280,16 @@ impl Engine {
                 return Ok(());
             }
         }
+    }
+
+    /// Lets the operator see that a model writes calls as text.
+    fn tell_rescue(&self, Rescued { ground, calls }: Rescued) {
+        let ground = match ground {
+            Ground::Declared => RescueGround::declared,
+            Ground::Guessed => RescueGround::guessed,
+        };
+        tracing::info!(?ground, calls, "the text of the model was read for calls");
+        self.parts().metrics.rescue(ground, calls);
     }
 
     /// One Round: asks the model and hears it out.

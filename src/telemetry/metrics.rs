@@ -37,6 +37,7 @@ struct Inner {
     call_errors: Family<ErrorLabel, Counter>,
     tokens: Family<TokenLabels, Counter>,
     first_token: Family<ModelLabel, Histogram, fn() -> Histogram>,
+    rescues: Family<RescueLabels, Counter>,
     models: Mutex<HashSet<Arc<str>>>,
     other: Arc<str>,
 }
@@ -55,6 +56,19 @@ pub enum CallError {
     refused,
     server,
     protocol,
+}
+
+/// Why the text of a model was read for calls.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, EncodeLabelValue)]
+#[expect(
+    non_camel_case_types,
+    reason = "the encoder writes the variant's name as it stands, and labels are snake case"
+)]
+pub enum RescueGround {
+    /// The dialect declares how they are written.
+    declared,
+    /// It looked like a call, or one was due.
+    guessed,
 }
 
 /// Which way tokens went.
@@ -89,6 +103,12 @@ struct ErrorLabel {
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
+struct RescueLabels {
+    ground: RescueGround,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
 struct TokenLabels {
     model: Arc<str>,
     direction: &'static str,
@@ -108,6 +128,7 @@ impl Default for Metrics {
             first_token: Family::new_with_constructor(|| {
                 Histogram::new(exponential_buckets(0.025, 2.0, 16))
             }),
+            rescues: Family::default(),
             models: Mutex::default(),
             other: Arc::from("other"),
         };
@@ -127,6 +148,11 @@ impl Default for Metrics {
             "Time from the call of a model to its first token",
             Unit::Seconds,
             inner.first_token.clone(),
+        );
+        registry.register(
+            "rescues",
+            "Rounds whose text was read for calls that the model wrote there",
+            inner.rescues.clone(),
         );
         Self { inner: Arc::new(inner) }
     }
@@ -179,6 +205,12 @@ impl Metrics {
     pub fn first_token(&self, model: &str, after: Duration) {
         let labels = ModelLabel { model: self.bounded(model) };
         self.inner.first_token.get_or_create(&labels).observe(after.as_secs_f64());
+    }
+
+    /// The text of a model was read for calls, and had so many.
+    pub fn rescue(&self, ground: RescueGround, calls: usize) {
+        let outcome = if calls > 0 { "found" } else { "nothing" };
+        self.inner.rescues.get_or_create(&RescueLabels { ground, outcome }).inc();
     }
 
     /// The body of `/metrics`, of type `application/openmetrics-text; version=1.0.0; charset=utf-8`.
@@ -235,6 +267,8 @@ mod tests {
         metrics.tokens("m", TokenKind::Input, 7);
         metrics.tokens("m", TokenKind::Output, 3);
         metrics.first_token("m", Duration::from_millis(30));
+        metrics.rescue(RescueGround::guessed, 0);
+        metrics.rescue(RescueGround::declared, 2);
         let encoded = metrics.encode();
         let lines: Vec<&str> = encoded.lines().filter(|line| !line.starts_with('#')).collect();
         for expected in [
@@ -249,6 +283,8 @@ mod tests {
             r#"antiphon_first_token_seconds_bucket{le="0.025",model="m"} 0"#,
             r#"antiphon_first_token_seconds_bucket{le="0.05",model="m"} 1"#,
             r#"antiphon_first_token_seconds_count{model="m"} 1"#,
+            r#"antiphon_rescues_total{ground="guessed",outcome="nothing"} 1"#,
+            r#"antiphon_rescues_total{ground="declared",outcome="found"} 1"#,
         ] {
             assert!(lines.contains(&expected), "{expected} is missing from\n{encoded}");
         }

@@ -20,6 +20,7 @@ pub mod reasoning;
 pub mod render;
 pub mod round;
 pub mod size;
+pub mod written;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -36,11 +37,12 @@ use crate::{
         item::Message,
         response::{IncompleteDetails, IncompleteReason, ResponseError, ResponseObject},
     },
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
 };
 use call::Pending;
 use choice::FirstChoice;
 use round::Round;
+use written::Written;
 
 /// Seals a text that the client carries for us. Given by the shell, because sealing needs randomness.
 pub type Sealing = Arc<dyn Fn(&str) -> String + Send + Sync>;
@@ -52,6 +54,8 @@ pub struct Rules {
     pub open_responses: bool,
     /// Whether thinking stands in the text, in tags.
     pub think: ThinkMode,
+    /// Whether calls and markers stand in the text.
+    pub reading: Reading,
     /// Whether the client asked for log probabilities.
     pub logprobs: bool,
     /// Seals reasoning, when the client asked for it sealed.
@@ -123,6 +127,7 @@ pub struct Turn {
     rounds: u32,
     hosted_calls: u64,
     round: Round,
+    written: Written,
     next_number: u64,
     events: Vec<Numbered>,
 }
@@ -152,6 +157,7 @@ impl Turn {
             rounds: 0,
             hosted_calls: 0,
             round,
+            written: Written::default(),
             next_number: 0,
             events: Vec::new(),
         };
