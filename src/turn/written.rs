@@ -57,6 +57,9 @@ pub(super) struct Stages {
     called: bool,
 }
 
+/// How a stage hands on what it has held back.
+type LettingGo = fn(&mut Markup, &mut dyn FnMut(Segment<'_>));
+
 #[derive(Default)]
 enum Stage {
     #[default]
@@ -243,7 +246,7 @@ impl Turn {
     }
 
     /// Hears what a stage has held back until now.
-    fn let_go(&mut self, which: Which, how: fn(&mut Markup, &mut dyn FnMut(Segment<'_>))) {
+    fn let_go(&mut self, which: Which, how: LettingGo) {
         let stage = match which {
             Which::Text => &mut self.round.stages.text,
             Which::Reasoning => &mut self.round.stages.reasoning,

@@ -55,12 +55,12 @@ fn after(stage: Stage, deltas: impl IntoIterator<Item = Delta>) -> (Vec<String>,
     (told(&script.conclude()), rescue)
 }
 
-fn declared(calls: usize) -> Option<Rescued> {
-    Some(Rescued { ground: Ground::Declared, calls })
+fn declared(calls: usize) -> Rescued {
+    Rescued { ground: Ground::Declared, calls }
 }
 
-fn guessed(calls: usize) -> Option<Rescued> {
-    Some(Rescued { ground: Ground::Guessed, calls })
+fn guessed(calls: usize) -> Rescued {
+    Rescued { ground: Ground::Guessed, calls }
 }
 
 const WEATHER: &str = r#"<tool_call>{"name":"weather","arguments":{"city":"Oslo"}}</tool_call>"#;
@@ -76,7 +76,7 @@ fn declared_calls_are_calls_like_all_others() {
             r#"function_call completed: weather {"city":"Oslo"}"#
         ]
     );
-    assert_eq!(rescue, declared(1));
+    assert_eq!(rescue, Some(declared(1)));
     let (items, _) = after(
         hermes(),
         [
@@ -113,7 +113,7 @@ fn calls_stand_in_reasoning_too() {
             r#"function_call completed: weather {"city":"Oslo"}"#
         ]
     );
-    assert_eq!(rescue, declared(1));
+    assert_eq!(rescue, Some(declared(1)));
     // What was only thought of is not called where something is called.
     let (items, _) =
         after(hermes(), [reasoning(WEATHER), text(r#"<tool_call>{"name":"now"}</tool_call>"#)]);
@@ -168,26 +168,29 @@ fn without_a_reading_all_text_is_text() {
     assert_eq!(after(no_tools, [text(NOW)]), (vec![format!("message completed: {NOW}")], None));
 }
 
+/// What is said, the items that it makes, and what came of reading it.
+type Case = (Stage, Vec<Delta>, Vec<&'static str>, Option<Rescued>);
+
 #[test]
 fn guesses_are_made_where_a_call_may_be_expected() {
     let json = r#"{"name":"now","arguments":{}}"#;
     let bare = r#"{"city":"Oslo"}"#;
     let prose = format!("I call {json}");
     let required = || auto().set("tool_choice", "required".into());
-    let cases: Vec<(Stage, Vec<Delta>, Vec<&str>, Option<Rescued>)> = vec![
+    let cases: Vec<Case> = vec![
         // It looks like a call.
         (
             auto(),
             vec![text("So: "), text(NOW)],
             vec!["message completed: So: ", "function_call completed: now {}"],
-            guessed(1),
+            Some(guessed(1)),
         ),
-        (auto(), vec![text(json)], vec!["function_call completed: now {}"], guessed(1)),
+        (auto(), vec![text(json)], vec!["function_call completed: now {}"], Some(guessed(1))),
         (
             auto(),
             vec![text("[Tool Call] name=weather id=c args={\"city\":\"Oslo\"}")],
             vec![r#"function_call completed: weather {"city":"Oslo"}"#],
-            guessed(1),
+            Some(guessed(1)),
         ),
         // It does not.
         (auto(), vec![text("Fine.")], vec!["message completed: Fine."], None),
@@ -206,15 +209,15 @@ fn guesses_are_made_where_a_call_may_be_expected() {
                 r#"message completed: I call {"name":"now","arguments":{}}"#,
                 "function_call completed: now {}",
             ],
-            guessed(1),
+            Some(guessed(1)),
         ),
         (
             required(),
             vec![text(bare)],
             vec![r#"function_call completed: weather {"city":"Oslo"}"#],
-            guessed(1),
+            Some(guessed(1)),
         ),
-        (required(), vec![text("No.")], vec!["message completed: No."], guessed(0)),
+        (required(), vec![text("No.")], vec!["message completed: No."], Some(guessed(0))),
         // It thought and said nothing.
         (
             auto(),
@@ -223,9 +226,9 @@ fn guesses_are_made_where_a_call_may_be_expected() {
                 r#"reasoning completed: I call {"name":"now","arguments":{}}"#,
                 "function_call completed: now {}",
             ],
-            guessed(1),
+            Some(guessed(1)),
         ),
-        (auto(), vec![reasoning("Hm.")], vec!["reasoning completed: Hm."], guessed(0)),
+        (auto(), vec![reasoning("Hm.")], vec!["reasoning completed: Hm."], Some(guessed(0))),
         (
             auto(),
             vec![reasoning(&prose), text("No.")],
@@ -263,7 +266,7 @@ fn it_is_guessed_once() {
     };
     let mut script = hosted(Rescue::Auto).begin();
     script.round_with_tools([text(NOW)], &[Ok("noon")]);
-    assert_eq!(script.turn.take_rescue(), guessed(1));
+    assert_eq!(script.turn.take_rescue(), Some(guessed(1)));
     assert_eq!(script.round([text("It is noon. "), text(NOW)]), Next::Finish);
     assert_eq!(script.turn.take_rescue(), None);
     assert_eq!(
@@ -358,5 +361,5 @@ fn log_probabilities_stay_with_their_tokens() {
 fn an_answer_that_speaks_of_calls_is_not_lost() {
     let said = "Anthropic's models write <function_calls> around them. That is all.";
     let (items, rescue) = after(auto(), [text(said)]);
-    assert_eq!((items, rescue), (vec![format!("message completed: {said}")], guessed(0)));
+    assert_eq!((items, rescue), (vec![format!("message completed: {said}")], Some(guessed(0))));
 }
