@@ -6,7 +6,7 @@ use std::{collections::HashSet, hint::black_box, sync::Arc};
 use antiphon::{
     model::sse::{SseLimits, SseReader},
     protocol::{Settings, Tool, ToolChoice},
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
     turn::{Catalog, Delta, Rules, Turn},
 };
 use criterion::{BatchSize, Criterion, Throughput};
@@ -27,6 +27,7 @@ fn begin(think: ThinkMode) -> Turn {
     let rules = Rules {
         open_responses: false,
         think,
+        reading: Reading::default(),
         logprobs: false,
         seal: None,
         seal_data: None,

@@ -145,6 +145,7 @@ impl Engine {
         let turn_rules = Rules {
             open_responses: rules.open_responses,
             think: facts.think,
+            reading: facts.reading,
             logprobs: request.include.contains(&Include::OutputTextLogprobs),
             seal: sealed.then(|| self.sealing(principal)),
             seal_data: (!request.store).then(|| self.sealing(principal)),

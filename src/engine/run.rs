@@ -19,9 +19,14 @@ use crate::{
         ApiError, CreateResponse, ErrorKind, Event, Include, Item, Numbered, Principal, Response,
         SharedItem, Status,
     },
-    telemetry::{CallError, TokenKind, traceparent},
+    telemetry::{CallError, RescueGround, TokenKind, traceparent},
     tools::{self, toolbox::Assembly},
-    turn::{Next, Turn, catalog::FirstChoice, render::render},
+    turn::{
+        Next, Turn,
+        catalog::FirstChoice,
+        render::render,
+        written::{Ground, Rescued},
+    },
 };
 
 use super::{
@@ -272,11 +277,25 @@ impl Engine {
                     let round = tracing::info_span!("round", number = *rounds);
                     self.hear(work, heard).instrument(round).await?;
                     *rounds += 1;
-                    work.turn.end_round()
+                    let next = work.turn.end_round();
+                    if let Some(rescued) = work.turn.take_rescue() {
+                        self.tell_rescue(rescued);
+                    }
+                    next
                 }
             };
             send(heard, &mut work.turn).await?;
         }
+    }
+
+    /// Lets the operator see that a model writes calls as text.
+    fn tell_rescue(&self, Rescued { ground, calls }: Rescued) {
+        let ground = match ground {
+            Ground::Declared => RescueGround::declared,
+            Ground::Guessed => RescueGround::guessed,
+        };
+        tracing::info!(?ground, calls, "the text of the model was read for calls");
+        self.parts().metrics.rescue(ground, calls);
     }
 
     /// One Round: asks the model and hears it out.

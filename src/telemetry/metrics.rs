@@ -39,6 +39,7 @@ struct Inner {
     first_token: Family<ModelLabel, Histogram, fn() -> Histogram>,
     tool_calls: Family<ToolLabels, Counter>,
     tool_time: Family<ToolLabel, Histogram, fn() -> Histogram>,
+    rescues: Family<RescueLabels, Counter>,
     models: Mutex<HashSet<Arc<str>>>,
     tools: Mutex<HashSet<Arc<str>>>,
     other: Arc<str>,
@@ -77,6 +78,19 @@ pub enum ToolEnd {
     timeout,
     /// With an error of ours.
     broken,
+}
+
+/// Why the text of a model was read for calls.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, EncodeLabelValue)]
+#[expect(
+    non_camel_case_types,
+    reason = "the encoder writes the variant's name as it stands, and labels are snake case"
+)]
+pub enum RescueGround {
+    /// The dialect declares how they are written.
+    declared,
+    /// It looked like a call, or one was due.
+    guessed,
 }
 
 /// Which way tokens went.
@@ -122,6 +136,12 @@ struct ErrorLabel {
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
+struct RescueLabels {
+    ground: RescueGround,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
 struct TokenLabels {
     model: Arc<str>,
     direction: &'static str,
@@ -146,6 +166,7 @@ impl Default for Metrics {
             tool_time: Family::new_with_constructor(|| {
                 Histogram::new(exponential_buckets(0.005, 3.0, 11))
             }),
+            rescues: Family::default(),
             models: Mutex::default(),
             tools: Mutex::default(),
             other: Arc::from("other"),
@@ -173,6 +194,11 @@ impl Default for Metrics {
             "Time that calls of tools took, waiting for their turn apart",
             Unit::Seconds,
             inner.tool_time.clone(),
+        );
+        registry.register(
+            "rescues",
+            "Rounds whose text was read for calls that the model wrote there",
+            inner.rescues.clone(),
         );
         Self { inner: Arc::new(inner) }
     }
@@ -239,6 +265,12 @@ impl Metrics {
         self.inner.tool_time.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
+    /// The text of a model was read for calls, and had so many.
+    pub fn rescue(&self, ground: RescueGround, calls: usize) {
+        let outcome = if calls > 0 { "found" } else { "nothing" };
+        self.inner.rescues.get_or_create(&RescueLabels { ground, outcome }).inc();
+    }
+
     /// The body of `/metrics`, of type `application/openmetrics-text; version=1.0.0; charset=utf-8`.
     pub fn encode(&self) -> String {
         let mut out = String::new();
@@ -301,6 +333,8 @@ mod tests {
         metrics.tokens("m", TokenKind::Input, 7);
         metrics.tokens("m", TokenKind::Output, 3);
         metrics.first_token("m", Duration::from_millis(30));
+        metrics.rescue(RescueGround::guessed, 0);
+        metrics.rescue(RescueGround::declared, 2);
         let encoded = metrics.encode();
         let lines: Vec<&str> = encoded.lines().filter(|line| !line.starts_with('#')).collect();
         for expected in [
@@ -315,6 +349,8 @@ mod tests {
             r#"antiphon_first_token_seconds_bucket{le="0.025",model="m"} 0"#,
             r#"antiphon_first_token_seconds_bucket{le="0.05",model="m"} 1"#,
             r#"antiphon_first_token_seconds_count{model="m"} 1"#,
+            r#"antiphon_rescues_total{ground="guessed",outcome="nothing"} 1"#,
+            r#"antiphon_rescues_total{ground="declared",outcome="found"} 1"#,
         ] {
             assert!(lines.contains(&expected), "{expected} is missing from\n{encoded}");
         }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 use super::{
-    HostedTarget, Shape, Turn, catalog::Target, client_call, hosted::HostedCall, round::Open,
+    HostedTarget, Shape, Turn, catalog::Target, client_call, hosted::HostedCall, round::Open, written,
 };
 
 /// The call being written.
@@ -39,6 +39,25 @@ pub(super) struct SeenCall {
     arguments: String,
 }
 
+impl OpenCall {
+    /// Whether it is this call.
+    pub(super) fn is(&self, name: &str, arguments: &str) -> bool {
+        self.name == name && is_same_json(&self.arguments, arguments)
+    }
+}
+
+impl SeenCall {
+    /// Whether it is this call.
+    pub(super) fn is(&self, name: &str, arguments: &str) -> bool {
+        self.name == name && is_same_json(&self.arguments, arguments)
+    }
+}
+
+fn is_same_json(one: &str, other: &str) -> bool {
+    let value = |json: &str| serde_json::from_str::<serde_json::Value>(json).ok();
+    one == other || value(one).is_some_and(|one| value(other) == Some(one))
+}
+
 /// The field of a call item that carries, sealed, what a backend wants back with the call; an extension.
 pub const SEALED_DATA: &str = "encrypted_content";
 
@@ -56,6 +75,7 @@ impl Turn {
         let backend_id = id.unwrap_or_default();
         let double = !backend_id.is_empty()
             && self.round.seen.iter().any(|seen| seen.backend_id == backend_id);
+        let name = written::meant(&self.catalog, name);
         let target = self.catalog.target(&name);
         let mut call = OpenCall {
             position,

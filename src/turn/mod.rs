@@ -23,6 +23,7 @@ pub mod render;
 pub mod round;
 pub mod servers;
 pub mod size;
+pub mod written;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -38,11 +39,12 @@ use crate::{
         item::Message,
         response::{IncompleteDetails, IncompleteReason, ResponseError, ResponseObject},
     },
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
 };
 use choice::FirstChoice;
 use round::Round;
 use servers::OpenList;
+use written::Written;
 
 /// Seals a text that the client carries for us. Given by the shell, because sealing needs randomness.
 pub type Sealing = Arc<dyn Fn(&str) -> String + Send + Sync>;
@@ -54,6 +56,8 @@ pub struct Rules {
     pub open_responses: bool,
     /// Whether thinking stands in the text, in tags.
     pub think: ThinkMode,
+    /// Whether calls and markers stand in the text.
+    pub reading: Reading,
     /// Whether the client asked for log probabilities.
     pub logprobs: bool,
     /// Seals reasoning, when the client asked for it sealed.
@@ -108,6 +112,7 @@ pub struct Turn {
     last_words: bool,
     lists: Vec<Option<OpenList>>,
     round: Round,
+    written: Written,
     next_number: u64,
     events: Vec<Numbered>,
 }
@@ -139,6 +144,7 @@ impl Turn {
             last_words: false,
             lists: Vec::new(),
             round,
+            written: Written::default(),
             next_number: 0,
             events: Vec::new(),
         };

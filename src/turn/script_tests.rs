@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     protocol::{ApiError, Numbered, Raw, Response, Settings, Usage},
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
 };
 
 /// The id of every scripted Response.
@@ -49,6 +49,7 @@ impl Stage {
         let rules = Rules {
             open_responses: false,
             think: ThinkMode::Off,
+            reading: Reading::default(),
             logprobs: false,
             seal: None,
             seal_data: None,

@@ -15,7 +15,7 @@ use super::{
     recite::{self, Piece},
 };
 use crate::{
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
     turn::{Delta, Finish},
 };
 
@@ -47,7 +47,7 @@ impl Model for Demo {
     }
 
     fn facts<'a>(&'a self, _model: &'a str) -> BoxFuture<'a, Facts> {
-        Box::pin(std::future::ready(Facts { think: ThinkMode::Off }))
+        Box::pin(std::future::ready(Facts { think: ThinkMode::Off, reading: Reading::default() }))
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     config::Glob,
     protocol::Usage,
-    text::{excerpt::shortened, think::ThinkMode},
+    text::{excerpt::shortened, rescue::Reading, think::ThinkMode},
     turn::{Delta, prompt::PromptMessage},
 };
 
@@ -112,7 +112,7 @@ impl Model for Script {
     }
 
     fn facts<'a>(&'a self, _model: &'a str) -> BoxFuture<'a, Facts> {
-        Box::pin(std::future::ready(Facts { think: ThinkMode::Off }))
+        Box::pin(std::future::ready(Facts { think: ThinkMode::Off, reading: Reading::default() }))
     }
 }
 

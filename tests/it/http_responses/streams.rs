@@ -10,7 +10,7 @@ use std::{
 
 use antiphon::{
     model::{Ask, Deltas, Facts, Model, ModelError, ModelErrorKind},
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
     turn::Delta,
 };
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
@@ -192,7 +192,7 @@ impl Model for Endless {
     }
 
     fn facts<'a>(&'a self, _model: &'a str) -> BoxFuture<'a, Facts> {
-        std::future::ready(Facts { think: ThinkMode::Off }).boxed()
+        std::future::ready(Facts { think: ThinkMode::Off, reading: Reading::default() }).boxed()
     }
 }
 
