@@ -5,7 +5,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::value;
+use super::{OpenApi, value};
 
 /// `[engine]`: limits of a run.
 #[derive(Clone, Debug, Deserialize)]
@@ -57,6 +57,8 @@ pub struct Tools {
     pub max_parallel: NonZeroUsize,
     /// `[tools.get_current_time]`
     pub get_current_time: GetCurrentTime,
+    /// `[tools.openapi]`
+    pub openapi: OpenApi,
 }
 
 impl Default for Tools {
@@ -65,6 +67,7 @@ impl Default for Tools {
             timeout: Duration::from_mins(2),
             max_parallel: NonZeroUsize::MIN.saturating_add(7),
             get_current_time: GetCurrentTime::default(),
+            openapi: OpenApi::default(),
         }
     }
 }

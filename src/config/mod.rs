@@ -16,6 +16,7 @@ mod engine;
 mod environment;
 mod error;
 mod load;
+mod openapi;
 mod overlay;
 mod secret;
 mod server;
@@ -41,6 +42,7 @@ pub use self::{
     environment::{Environment, Places},
     error::{ConfigError, Origin, Problem},
     load::{Loaded, Sources},
+    openapi::{ApiCredential, CredentialHost, CredentialKind, OpenApi},
     secret::Secret,
     server::{
         Database, Http, Log, LogFormat, Net, NetPolicy, Retention, Shutdown, Telemetry, WebSocket,

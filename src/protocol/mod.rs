@@ -12,6 +12,7 @@ pub mod hosted;
 pub mod ids;
 pub mod item;
 pub mod json;
+pub mod openapi_tool;
 pub mod principal;
 pub mod request;
 pub mod response;

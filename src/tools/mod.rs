@@ -4,6 +4,7 @@
 //! an error that says whom it is for.
 
 pub mod clock_tool;
+pub mod openapi;
 pub mod registry;
 pub mod runner;
 
