@@ -7,8 +7,8 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use super::{
-    Config, Environment, McpConnector, OpenUrl, Origin, PageApi, Problem, SearchApi, Secret, Upstream,
-    WebSearch,
+    ApiCredential, Config, CredentialKind, Environment, McpConnector, OpenUrl, Origin, PageApi,
+    Problem, SearchApi, Secret, Upstream, WebSearch,
     overlay::{Key, Layers, shown},
 };
 
@@ -17,7 +17,7 @@ const PROGRAM_VARIABLES: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
 const NO_KEY: &str = "this provider needs a key: name the environment variable that holds it";
 
-/// Finds all that is wrong, and puts into the upstreams the secrets that their `*_env` keys name.
+/// Finds all that is wrong, and puts into upstreams, tools and credentials the secrets that their `*_env` keys name.
 pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> Vec<Problem> {
     let mut found = Found { layers, problems: Vec::new() };
     if let Some(url) = &config.database_url
@@ -44,6 +44,7 @@ pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> 
     found.connectors(&mut config.mcp.connectors, env);
     found.web_search(&mut config.tools.web_search, env);
     found.open_url(&mut config.tools.open_url, env);
+    found.credentials(&mut config.tools.openapi.credentials, env);
     if config.seal_keys.iter().any(|key| key.expose().is_empty()) {
         found.problems.push(Problem {
             key: String::new(),
@@ -152,6 +153,58 @@ impl Found<'_> {
                     }
                 }
             }
+        }
+    }
+
+    fn credentials(
+        &mut self,
+        credentials: &mut BTreeMap<String, ApiCredential>,
+        env: &Environment,
+    ) {
+        for (name, credential) in credentials {
+            let at = |key| ["tools", "openapi", "credentials", name, key];
+            match (credential.kind, &credential.name) {
+                (CredentialKind::Header, Some(header)) => self.header_name(&at("name"), header),
+                (CredentialKind::Header, None) => {
+                    self.wrong(
+                        &at("name"),
+                        "the name of the header is needed, such as \"x-api-key\"",
+                    );
+                }
+                (CredentialKind::Query, None) => {
+                    let message =
+                        "the name of the query's parameter is needed, such as \"api_key\"";
+                    self.wrong(&at("name"), message);
+                }
+                (CredentialKind::Query, Some(_))
+                | (CredentialKind::Bearer | CredentialKind::Basic, None) => (),
+                (CredentialKind::Bearer | CredentialKind::Basic, Some(_)) => {
+                    let message =
+                        "it has no effect with this kind; set `kind` to \"header\" or \"query\"";
+                    self.wrong(&at("name"), message);
+                }
+            }
+            if credential.hosts.is_empty() {
+                let message = "at least one host is needed, or the credential goes nowhere";
+                self.wrong(&at("hosts"), message);
+            }
+            let Some(value) = env.get(&credential.value_env) else {
+                let message = format!(
+                    "the environment variable {} that it names is not set",
+                    variable_name(&credential.value_env)
+                );
+                self.wrong(&at("value_env"), message);
+                continue;
+            };
+            if HeaderValue::try_from(value).is_err() {
+                let message =
+                    "what the variable holds cannot be sent: a control character is in it";
+                self.wrong(&at("value_env"), message);
+            } else if credential.kind == CredentialKind::Basic && !value.contains(':') {
+                let message = "what the variable holds must look like user:password";
+                self.wrong(&at("value_env"), message);
+            }
+            credential.value = Some(Secret::from(value.to_owned()));
         }
     }
 

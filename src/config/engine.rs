@@ -5,7 +5,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{OpenUrl, WebSearch, value};
+use super::{OpenApi, OpenUrl, WebSearch, value};
 
 /// `[engine]`: limits of a run.
 #[derive(Clone, Debug, Deserialize)]
@@ -68,6 +68,8 @@ pub struct Tools {
     pub web_search: WebSearch,
     /// `[tools.open_url]`
     pub open_url: OpenUrl,
+    /// `[tools.openapi]`
+    pub openapi: OpenApi,
 }
 
 impl Default for Tools {
@@ -81,6 +83,7 @@ impl Default for Tools {
             get_current_time: GetCurrentTime::default(),
             web_search: WebSearch::default(),
             open_url: OpenUrl::default(),
+            openapi: OpenApi::default(),
         }
     }
 }

@@ -17,6 +17,7 @@ mod environment;
 mod error;
 mod load;
 mod mcp;
+mod openapi;
 mod overlay;
 mod secret;
 mod server;
@@ -44,6 +45,7 @@ pub use self::{
     error::{ConfigError, Origin, Problem},
     load::{Loaded, Sources},
     mcp::{Mcp, McpConnector, McpTransport},
+    openapi::{ApiCredential, CredentialHost, CredentialKind, OpenApi},
     secret::Secret,
     server::{
         Database, Http, Log, LogFormat, Net, NetPolicy, Retention, Shutdown, Telemetry, WebSocket,

@@ -11,6 +11,7 @@ pub mod clock_tool;
 pub mod contract;
 mod mcp_server;
 mod open_url;
+pub mod openapi;
 pub mod registry;
 pub mod runner;
 pub mod server;
