@@ -46,6 +46,7 @@ pub mod config;
 pub mod documents;
 pub mod engine;
 pub mod http;
+pub mod mcp;
 pub mod model;
 pub mod net;
 pub mod protocol;

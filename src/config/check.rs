@@ -7,13 +7,17 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use super::{
-    Config, Environment, OpenUrl, Origin, PageApi, Problem, SearchApi, Secret, Upstream, WebSearch,
+    ApiCredential, Config, CredentialKind, Environment, McpConnector, OpenUrl, Origin, PageApi,
+    Problem, SearchApi, Secret, Upstream, WebSearch,
     overlay::{Key, Layers, shown},
 };
 
+/// What every program gets to know of our environment.
+const PROGRAM_VARIABLES: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
 const NO_KEY: &str = "this provider needs a key: name the environment variable that holds it";
 
-/// Finds all that is wrong, and puts into the upstreams the secrets that their `*_env` keys name.
+/// Finds all that is wrong, and puts into upstreams, tools and credentials the secrets that their `*_env` keys name.
 pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> Vec<Problem> {
     let mut found = Found { layers, problems: Vec::new() };
     if let Some(url) = &config.database_url
@@ -37,8 +41,10 @@ pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> 
         found.wrong(&["log", "filter"], format!("`{}` is no filter: {error}", config.log.filter));
     }
     found.upstreams(&mut config.upstreams, env);
+    found.connectors(&mut config.mcp.connectors, env);
     found.web_search(&mut config.tools.web_search, env);
     found.open_url(&mut config.tools.open_url, env);
+    found.credentials(&mut config.tools.openapi.credentials, env);
     if config.seal_keys.iter().any(|key| key.expose().is_empty()) {
         found.problems.push(Problem {
             key: String::new(),
@@ -83,9 +89,122 @@ impl Found<'_> {
                 let message = format!("another upstream is called `{}` already", upstream.name);
                 self.wrong(&["upstreams", &at, "name"], message);
             }
-            self.headers(&at, &upstream.headers);
-            let key = ["upstreams", &at, "api_key_env"];
-            upstream.api_key = self.secret(&key, upstream.api_key_env.as_deref(), env);
+            self.headers(&["upstreams", &at], &upstream.headers);
+            let Some(variable) = &upstream.api_key_env else { continue };
+            upstream.api_key = self.variable(&["upstreams", &at, "api_key_env"], variable, env);
+        }
+    }
+
+    /// Checks the MCP servers, and puts into them what the variables hold that they name.
+    fn connectors(&mut self, connectors: &mut BTreeMap<String, McpConnector>, env: &Environment) {
+        let mut labels: BTreeSet<String> = connectors.keys().cloned().collect();
+        for (name, connector) in connectors {
+            let at = ["mcp", "connectors", name.as_str()];
+            let key = |last| [&at[..], &[last]].concat();
+            match (&connector.url, &connector.command) {
+                (Some(_), None) | (None, Some(_)) => (),
+                (Some(_), Some(_)) => {
+                    self.wrong(&key("command"), "`url` is set too; a server has one of the two");
+                }
+                (None, None) => self.wrong(&at, "`url` or `command` is needed here"),
+            }
+            let of_url = [
+                ("headers", !connector.headers.is_empty()),
+                ("headers_env", !connector.headers_env.is_empty()),
+                ("authorization_env", connector.authorization_env.is_some()),
+            ];
+            let of_command = [
+                ("args", !connector.args.is_empty()),
+                ("env", !connector.env.is_empty()),
+                ("pass_env", !connector.pass_env.is_empty()),
+            ];
+            let vain = if connector.command.is_some() { of_url } else { of_command };
+            for (last, _) in vain.into_iter().filter(|(_, is_set)| *is_set) {
+                let other = if connector.command.is_some() { "url" } else { "command" };
+                self.wrong(
+                    &key(last),
+                    format!("it needs `{other}`; for this server it does nothing"),
+                );
+            }
+            for alias in &connector.aliases {
+                if !labels.insert(alias.clone()) {
+                    let message = format!("another connector is called `{alias}` already");
+                    self.wrong(&key("aliases"), message);
+                }
+            }
+            for (header, variable) in &connector.headers_env {
+                let value =
+                    self.variable(&[&key("headers_env")[..], &[header]].concat(), variable, env);
+                connector.headers.extend(value.map(|value| (header.clone(), value)));
+            }
+            self.headers(&at, &connector.headers);
+            if let Some(variable) = &connector.authorization_env {
+                connector.authorization = self.variable(&key("authorization_env"), variable, env);
+            }
+            for variable in &connector.pass_env {
+                let value = self.variable(&key("pass_env"), variable, env);
+                connector.env.extend(value.map(|value| (variable.clone(), value)));
+            }
+            if connector.command.is_some() {
+                for name in PROGRAM_VARIABLES {
+                    let value = env.get(name).map(|value| Secret::from(value.to_owned()));
+                    if let Some(value) = value {
+                        connector.env.entry(name.to_owned()).or_insert(value);
+                    }
+                }
+            }
+        }
+    }
+
+    fn credentials(
+        &mut self,
+        credentials: &mut BTreeMap<String, ApiCredential>,
+        env: &Environment,
+    ) {
+        for (name, credential) in credentials {
+            let at = |key| ["tools", "openapi", "credentials", name, key];
+            match (credential.kind, &credential.name) {
+                (CredentialKind::Header, Some(header)) => self.header_name(&at("name"), header),
+                (CredentialKind::Header, None) => {
+                    self.wrong(
+                        &at("name"),
+                        "the name of the header is needed, such as \"x-api-key\"",
+                    );
+                }
+                (CredentialKind::Query, None) => {
+                    let message =
+                        "the name of the query's parameter is needed, such as \"api_key\"";
+                    self.wrong(&at("name"), message);
+                }
+                (CredentialKind::Query, Some(_))
+                | (CredentialKind::Bearer | CredentialKind::Basic, None) => (),
+                (CredentialKind::Bearer | CredentialKind::Basic, Some(_)) => {
+                    let message =
+                        "it has no effect with this kind; set `kind` to \"header\" or \"query\"";
+                    self.wrong(&at("name"), message);
+                }
+            }
+            if credential.hosts.is_empty() {
+                let message = "at least one host is needed, or the credential goes nowhere";
+                self.wrong(&at("hosts"), message);
+            }
+            let Some(value) = env.get(&credential.value_env) else {
+                let message = format!(
+                    "the environment variable {} that it names is not set",
+                    variable_name(&credential.value_env)
+                );
+                self.wrong(&at("value_env"), message);
+                continue;
+            };
+            if HeaderValue::try_from(value).is_err() {
+                let message =
+                    "what the variable holds cannot be sent: a control character is in it";
+                self.wrong(&at("value_env"), message);
+            } else if credential.kind == CredentialKind::Basic && !value.contains(':') {
+                let message = "what the variable holds must look like user:password";
+                self.wrong(&at("value_env"), message);
+            }
+            credential.value = Some(Secret::from(value.to_owned()));
         }
     }
 
@@ -96,14 +215,7 @@ impl Found<'_> {
         variable: Option<&str>,
         env: &Environment,
     ) -> Option<Secret> {
-        let variable = variable?;
-        let value = env.get(variable);
-        if value.is_none() {
-            let shown = variable_name(variable);
-            let message = format!("the environment variable {shown} that it names is not set");
-            self.wrong(key, message);
-        }
-        value.map(|value| Secret::from(value.to_owned()))
+        self.variable(key, variable?, env)
     }
 
     fn web_search(&mut self, search: &mut WebSearch, env: &Environment) {
@@ -147,9 +259,22 @@ impl Found<'_> {
         }
     }
 
-    fn headers(&mut self, at: &str, headers: &BTreeMap<String, Secret>) {
+    /// What the variable holds that this key names.
+    fn variable(&mut self, key: &[&str], name: &str, env: &Environment) -> Option<Secret> {
+        let value = env.get(name).map(|value| Secret::from(value.to_owned()));
+        if value.is_none() {
+            let message = format!(
+                "the environment variable {} that it names is not set",
+                variable_name(name)
+            );
+            self.wrong(key, message);
+        }
+        value
+    }
+
+    fn headers(&mut self, at: &[&str], headers: &BTreeMap<String, Secret>) {
         for (name, value) in headers {
-            let key = ["upstreams", at, "headers", name];
+            let key = [at, &["headers", name]].concat();
             self.header_name(&key, name);
             if HeaderValue::try_from(value.expose()).is_err() {
                 self.wrong(&key, "the value cannot be sent: it holds a control character");

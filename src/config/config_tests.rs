@@ -1,4 +1,7 @@
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use pretty_assertions::assert_eq;
 use toml::{Table, Value};
@@ -17,6 +20,9 @@ fn error(text: &str, env: &[(&str, &str)]) -> String {
     let error = load(text, env).expect_err("the configuration is bad").to_string();
     error.strip_prefix("the configuration cannot be used:\n  ").unwrap().to_owned()
 }
+
+/// What the default file's commented keys name.
+const SECRETS: &[(&str, &str)] = &[("EXAMPLE_API_KEY", "k")];
 
 /// The default file with its commented keys taken in.
 fn everything() -> String {
@@ -39,7 +45,7 @@ fn the_default_file_is_the_default() {
 
 #[test]
 fn the_default_file_has_every_key() {
-    load(&everything(), &[]).unwrap();
+    load(&everything(), SECRETS).unwrap();
     let table: Table = everything().parse().unwrap();
     let mut in_file = BTreeSet::new();
     leaves("", &Value::Table(table), &mut in_file);
@@ -58,8 +64,14 @@ fn the_default_file_has_every_key() {
 /// Asks the code which keys it knows: a key that cannot be is refused with the list of those that can.
 fn keys_of_code(at: &[&str], out: &mut BTreeSet<String>) {
     const PROBE: &str = "no_such_key";
+    if at == ["mcp", "connectors"] {
+        // The names are the user's own; this one stands in the file.
+        return keys_of_code(&["mcp", "connectors", "github"], out);
+    }
     let in_entry = [at, &["0"]].concat();
-    for at in [at, in_entry.as_slice()] {
+    // Where entries have names of the user's own, the default file calls one `example`.
+    let in_example = [at, &["example"]].concat();
+    for at in [at, in_entry.as_slice(), in_example.as_slice()] {
         let key = [at, &[PROBE]].concat().join("__").to_uppercase();
         let Err(error) = load("", &[(&format!("ANTIPHON_{key}"), "true")]) else { continue };
         if error.problems[0].message.starts_with("there is no such key") {
@@ -74,8 +86,12 @@ fn keys_of_code(at: &[&str], out: &mut BTreeSet<String>) {
 
 fn leaves(at: &str, value: &Value, out: &mut BTreeSet<String>) {
     match value {
-        // These two hold names of the user's own.
-        Value::Table(table) if !at.ends_with(".aliases") && !at.ends_with(".headers") => {
+        // These hold names of the user's own.
+        Value::Table(table)
+            if ![".aliases", ".headers", ".headers_env", ".env"]
+                .iter()
+                .any(|end| at.ends_with(end)) =>
+        {
             for (key, value) in table {
                 leaves(
                     &if at.is_empty() { key.clone() } else { format!("{at}.{key}") },
@@ -96,9 +112,12 @@ fn leaves(at: &str, value: &Value, out: &mut BTreeSet<String>) {
 #[test]
 fn commented_keys_show_their_defaults() {
     let minimal = "[[upstreams]]\nname = 'local'\nbase_url = 'http://127.0.0.1:8000/v1'\n\
-                   [auth.oidc]\nissuer = 'https://login.example'\naudience = 'antiphon'";
-    let (shown, real) = (config(&everything(), &[]), config(minimal, &[]));
+                   [auth.oidc]\nissuer = 'https://login.example'\naudience = 'antiphon'\n\
+                   [tools.openapi.credentials.example]\nvalue_env = 'EXAMPLE_API_KEY'\n\
+                   hosts = ['api.example', 'api.example:8443']";
+    let (shown, real) = (config(&everything(), SECRETS), config(minimal, SECRETS));
     assert_eq!(format!("{:?}", shown.auth), format!("{:?}", real.auth));
+    assert_eq!(format!("{:?}", shown.tools.openapi), format!("{:?}", real.tools.openapi));
     let (shown, real) = (&shown.upstreams[0], &real.upstreams[0]);
     assert_eq!(
         (&shown.wire, &shown.dialect, format!("{:?}", shown.models), shown.weight),
@@ -302,9 +321,49 @@ fn errors_name_the_key_its_origin_and_what_would_be_right() {
             "`upstreams[1].name` (antiphon.toml): another upstream is called `a` already",
         ),
         (
-            "[mcp.connectors.x]\nurl = 'http://x'".into(),
+            "[mcp.connectors.x]\ndescription = 'x'".into(),
             &[],
-            "`mcp` (antiphon.toml): not in this version of antiphon; please remove it",
+            "`mcp.connectors.x` (antiphon.toml): `url` or `command` is needed here",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\ncommand = 'x'".into(),
+            &[],
+            "`mcp.connectors.x.command` (antiphon.toml): `url` is set too; a server has one of the two",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'file:///x'".into(),
+            &[],
+            "`mcp.connectors.x.url` (antiphon.toml): an address that begins with http:// or https:// is needed, not file:",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\nargs = ['x']".into(),
+            &[],
+            "`mcp.connectors.x.args` (antiphon.toml): it needs `command`; for this server it does nothing",
+        ),
+        (
+            "[mcp.connectors.x]\ncommand = 'x'\nauthorization_env = 'T'".into(),
+            &[("T", "t")],
+            "`mcp.connectors.x.authorization_env` (antiphon.toml): it needs `url`; for this server it does nothing",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\nauthorization_env = 'T'".into(),
+            &[],
+            "`mcp.connectors.x.authorization_env` (antiphon.toml): the environment variable T that it names is not set",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\nheaders_env = { x-key = 'T' }".into(),
+            &[],
+            "`mcp.connectors.x.headers_env.x-key` (antiphon.toml): the environment variable T that it names is not set",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\nheaders = { 'x key' = 'T' }".into(),
+            &[],
+            "`mcp.connectors.x.headers.x key` (antiphon.toml): `x key` cannot be the name of a header",
+        ),
+        (
+            "[mcp.connectors.x]\nurl = 'http://x'\naliases = ['y']\n[mcp.connectors.y]\nurl = 'http://y'".into(),
+            &[],
+            "`mcp.connectors.x.aliases` (antiphon.toml): another connector is called `y` already",
         ),
         (
             "[tools.web_search]\nprovider = 'bravo'".into(),
@@ -379,6 +438,42 @@ fn errors_name_the_key_its_origin_and_what_would_be_right() {
             "environment variable ANTIPHON_SEAL_KEYS: one of the keys, which commas separate, is empty",
         ),
         (
+            "[tools.openapi.credentials.x]\nvalue_env = 'MY_KEY'\nhosts = ['a.example']".into(),
+            &[],
+            "`tools.openapi.credentials.x.value_env` (antiphon.toml): \
+             the environment variable MY_KEY that it names is not set",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nvalue_env = 'MY_KEY'\nhosts = ['*.example']".into(),
+            &[("MY_KEY", "hunter2")],
+            "`tools.openapi.credentials.x.hosts[0]` (antiphon.toml): a host is needed, such as \
+             \"api.example\" (HTTPS alone), \"api.example:8443\" or \"http://127.0.0.1:8000\"",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nvalue_env = 'MY_KEY'\nhosts = []".into(),
+            &[("MY_KEY", "hunter2")],
+            "`tools.openapi.credentials.x.hosts` (antiphon.toml): at least one host is needed, or the credential goes nowhere",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nkind = 'header'\nvalue_env = 'MY_KEY'\nhosts = ['a']"
+                .into(),
+            &[("MY_KEY", "hunter2")],
+            "`tools.openapi.credentials.x.name` (antiphon.toml): the name of the header is needed, such as \"x-api-key\"",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nname = 'x-key'\nvalue_env = 'MY_KEY'\nhosts = ['a']"
+                .into(),
+            &[("MY_KEY", "hunter2")],
+            "`tools.openapi.credentials.x.name` (antiphon.toml): it has no effect with this kind; \
+             set `kind` to \"header\" or \"query\"",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nkind = 'basic'\nvalue_env = 'MY_KEY'\nhosts = ['a']"
+                .into(),
+            &[("MY_KEY", "hunter2")],
+            "`tools.openapi.credentials.x.value_env` (antiphon.toml): what the variable holds must look like user:password",
+        ),
+        (
             "listen = '127.0.0.1:1'\ndatabase_url = 'postgres://u:hunter2".into(),
             &[],
             "antiphon.toml: line 2 is not TOML: invalid literal string, expected `'`",
@@ -418,7 +513,8 @@ fn a_file_that_was_named_must_be_there() {
 #[test]
 fn nothing_printed_holds_a_secret() {
     let text = "database_url = 'postgres://u:hunter2@h/d?password=hunter2'\n[[upstreams]]\nname = 'a'\n\
-                base_url = 'http://h/v1'\napi_key_env = 'KEY'\nheaders = { authorization = 'hunter2' }";
+                base_url = 'http://h/v1'\napi_key_env = 'KEY'\nheaders = { authorization = 'hunter2' }\n\
+                [tools.openapi.credentials.x]\nvalue_env = 'KEY'\nhosts = ['a.example']";
     let env = [
         ("KEY", "hunter2"),
         ("ANTIPHON_SEAL_KEYS", "hunter2"),
@@ -440,4 +536,30 @@ fn what_is_printed_loads_again() {
     let loaded = load(file, &env).unwrap();
     let again = config(&effective(&loaded), &[("OPENAI_API_KEY", "sk-1")]);
     assert_eq!(format!("{again:#?}"), format!("{:#?}", loaded.config));
+}
+
+#[test]
+fn mcp_servers_get_what_their_variables_hold() {
+    let file = "[mcp.connectors.a]\nurl = 'https://a/mcp'\nauthorization_env = 'A_TOKEN'\n\
+                headers = { x-team = 'red' }\nheaders_env = { x-key = 'A_KEY' }\n\
+                [mcp.connectors.b]\ncommand = 'b'\nenv = { MODE = 'quiet', HOME = '/b' }\npass_env = ['B_KEY']";
+    let env = [
+        ("A_TOKEN", "t"),
+        ("A_KEY", "k"),
+        ("B_KEY", "bk"),
+        ("PATH", "/bin"),
+        ("HOME", "/home/ada"),
+        ("OTHER", "x"),
+    ];
+    let config = config(file, &env);
+    let shown = |pairs: &BTreeMap<String, Secret>| -> Vec<String> {
+        pairs.iter().map(|(name, value)| format!("{name}={}", value.expose())).collect()
+    };
+    let (a, b) = (&config.mcp.connectors["a"], &config.mcp.connectors["b"]);
+    assert_eq!(a.authorization.as_ref().map(Secret::expose), Some("t"));
+    assert_eq!(shown(&a.headers), ["x-key=k", "x-team=red"]);
+    assert_eq!(shown(&b.env), ["B_KEY=bk", "HOME=/b", "MODE=quiet", "PATH=/bin"]);
+    assert!(a.env.is_empty());
+    let shown = effective(&load(file, &env).unwrap());
+    assert!(!shown.contains("quiet") && !shown.contains("red"), "{shown}");
 }

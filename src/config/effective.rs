@@ -45,10 +45,10 @@ fn lay_over(base: &mut Table, over: Table) {
     }
 }
 
-/// Hides the address of the database and all values of `headers`. No other key takes a secret.
+/// Hides the address of the database and all values of `headers` and `env`. No other key takes a secret.
 fn mask(key: &str, value: &mut Value) {
     match value {
-        Value::Table(table) if key == "headers" => {
+        Value::Table(table) if key == "headers" || key == "env" => {
             for (_, value) in table {
                 *value = MASK.into();
             }

@@ -16,6 +16,8 @@ mod engine;
 mod environment;
 mod error;
 mod load;
+mod mcp;
+mod openapi;
 mod overlay;
 mod secret;
 mod server;
@@ -42,6 +44,8 @@ pub use self::{
     environment::{Environment, Places},
     error::{ConfigError, Origin, Problem},
     load::{Loaded, Sources},
+    mcp::{Mcp, McpConnector, McpTransport},
+    openapi::{ApiCredential, CredentialHost, CredentialKind, OpenApi},
     secret::Secret,
     server::{
         Database, Http, Log, LogFormat, Net, NetPolicy, Retention, Shutdown, Telemetry, WebSocket,
@@ -92,6 +96,8 @@ pub struct Config {
     pub websocket: WebSocket,
     /// `[tools]`
     pub tools: Tools,
+    /// `[mcp]`
+    pub mcp: Mcp,
     /// `[retention]`
     pub retention: Retention,
     /// `[shutdown]`
@@ -140,6 +146,7 @@ impl Default for Config {
             http: Http::default(),
             websocket: WebSocket::default(),
             tools: Tools::default(),
+            mcp: Mcp::default(),
             retention: Retention::default(),
             shutdown: Shutdown::default(),
             log: Log::default(),

@@ -3,6 +3,7 @@
 //! Every refusal, also of the framework, has the one JSON envelope of [`ApiError`].
 
 pub mod body;
+pub mod connectors;
 pub mod conversations;
 pub mod door;
 pub mod error;
@@ -33,7 +34,7 @@ use tower_http::{
     decompression::RequestDecompressionLayer,
 };
 
-use crate::{auth::Gate, engine::Engine, model::Source, protocol::ApiError};
+use crate::{auth::Gate, engine::Engine, model::Source, protocol::ApiError, tools::Connectors};
 
 /// What handlers work with.
 #[derive(Clone)]
@@ -49,6 +50,8 @@ pub struct ApiParts {
     pub gate: Gate,
     /// The models, for what is not a Response.
     pub models: Arc<Source>,
+    /// MCP servers that were set up before.
+    pub connectors: Connectors,
     /// The rules of the door.
     pub rules: DoorRules,
 }
@@ -101,6 +104,11 @@ pub fn router(api: &Api) -> Router {
         .route(
             "/conversations/{id}/items/{item_id}",
             get(conversations::retrieve_item).delete(conversations::delete_item),
+        )
+        .route("/connectors", post(connectors::create).get(connectors::list))
+        .route(
+            "/connectors/{id}",
+            get(connectors::retrieve).post(connectors::update).delete(connectors::delete),
         )
         .route("/models", get(models::list))
         .route("/models/{*id}", get(models::retrieve));

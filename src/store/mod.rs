@@ -8,6 +8,8 @@
 //! - Queries are checked when compiled (`scripts/sqlx-prepare` refreshes `.sqlx`), name the tenant, and never hold a rule of the product.
 //! - Absence is an `Option` or a `bool`; races are settled by named constraints and come back as [`StoreError::Conflict`].
 
+pub mod approvals;
+pub mod connectors;
 pub mod conversations;
 pub mod dump;
 pub mod embedded;

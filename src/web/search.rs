@@ -1,6 +1,6 @@
 //! Asking several queries at once.
 
-use futures::{StreamExt as _, future::BoxFuture, stream};
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use url::Url;
 
 use super::{
@@ -110,10 +110,11 @@ pub async fn search(
     queries: &[Query],
     most: usize,
 ) -> Result<SearchOutcome, SearchFailed> {
-    let asked = queries
+    let asked: Vec<BoxFuture<'_, _>> = queries
         .iter()
         .enumerate()
-        .map(|(i, query)| async move { (i, provider.search(query).await) });
+        .map(|(i, query)| async move { (i, provider.search(query).await) }.boxed())
+        .collect();
     let answers: Vec<_> = stream::iter(asked).buffered(PARALLEL).collect().await;
     let mut outcome = SearchOutcome::default();
     let mut results = Vec::new();

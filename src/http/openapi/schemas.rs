@@ -79,6 +79,24 @@ pub(super) fn all() -> Value {
             "required": ["items"],
             "properties": { "items": items(1) },
         },
+        "Connector": {
+            "type": "object",
+            "required": ["id", "object", "created_at", "server_label", "server_url", "server_description", "allowed_tools", "require_approval", "has_authorization", "headers"],
+            "properties": {
+                "id": text(),
+                "object": { "const": "connector" },
+                "created_at": { "type": "integer" },
+                "server_label": text(),
+                "server_url": text(),
+                "server_description": or_null("string"),
+                "allowed_tools": {},
+                "require_approval": {},
+                "has_authorization": { "type": "boolean" },
+                "headers": { "type": "array", "items": text(), "description": "Names only." },
+            },
+        },
+        "CreateConnector": connector_fields(&["server_label", "server_url"]),
+        "UpdateConnector": connector_fields(&[]),
         "Deleted": {
             "type": "object",
             "required": ["id", "object", "deleted"],
@@ -112,6 +130,24 @@ pub(super) fn all() -> Value {
         "ResponseList": list("Response"),
         "ConversationList": list("Conversation"),
         "ItemList": list("Item"),
+        "ConnectorList": list("Connector"),
+    })
+}
+
+fn connector_fields(required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "required": required,
+        "properties": {
+            "server_label": text(),
+            "server_url": text(),
+            "server_description": or_null("string"),
+            "authorization": or_null("string"),
+            "headers": { "type": ["object", "null"], "additionalProperties": text() },
+            "allowed_tools": { "description": "Names, or an object with `tool_names` and `read_only`. Absent: all." },
+            "require_approval": { "description": "`always` (the default), `never`, or an object with the filters `always` and `never`." },
+        },
+        "additionalProperties": false,
     })
 }
 
