@@ -47,7 +47,11 @@ fn limit_myself() -> io::Result<()> {
         (Resource::Fsize, 0),
         (Resource::Core, 0),
     ] {
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        let limited = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+        // Only Linux counts the address space in a way that can be limited.
+        if cfg!(target_os = "linux") || !matches!(resource, Resource::As) {
+            limited?;
+        }
     }
     Ok(())
 }
