@@ -4,9 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::{
-    hosted_tool::{ImageTool, McpTool, WebSearchTool},
+    hosted_tool::{ImageTool, McpTool, OpenApiTool, WebSearchTool},
     json::{Extra, Raw, null_is_default, read_nested, tag_of, tagged},
-    openapi_tool::OpenApiTool,
 };
 
 tagged! {

@@ -9,11 +9,12 @@ use url::Url;
 
 use crate::{
     config::OpenApi,
+    mcp::Approval,
     net,
     protocol::{
         ApiError, Extra, Part, Raw,
         content::{InputFile, InputImage},
-        openapi_tool::OpenApiTool,
+        hosted_tool::OpenApiTool,
     },
     turn::{ToolFailure, ToolOutput},
 };
@@ -41,6 +42,8 @@ pub struct Apis {
 /// An API in one Response.
 pub(super) struct OpenApiServer {
     asked: OpenApiTool,
+    /// Which calls wait for consent.
+    rule: Option<Approval>,
     /// The operations, where the request brings the document along.
     inline: Option<Vec<Operation>>,
     schema_url: Option<Url>,
@@ -77,7 +80,15 @@ impl OpenApiServer {
                 })?,
             )),
         };
-        let access = Access::new(asked.headers.iter(), credential);
+        let rule = match &asked.require_approval {
+            None => None,
+            Some(rule) => Some(
+                Approval::parse(rule, "require_approval").map_err(|wrong| wrong.into_error(place))?,
+            ),
+        };
+        let headers = asked.headers.expose().iter().flatten();
+        let headers = headers.map(|(name, value)| (name.as_str(), value.as_str()));
+        let access = Access::new(headers, credential);
         for header in access.refused() {
             tracing::warn!(label = %asked.server_label, %header, "a header for an API is not sent");
         }
@@ -94,6 +105,7 @@ impl OpenApiServer {
         };
         let mut server = Self {
             asked: asked.clone(),
+            rule,
             inline: None,
             schema_url,
             access: Arc::new(access),
@@ -170,10 +182,9 @@ impl OpenApiServer {
         for note in &operation.notes {
             tracing::debug!(label = %self.asked.server_label, operation = %operation.name, %note, "part of an API is not offered");
         }
-        let rule = self.asked.require_approval.as_ref();
         let spec = Spec {
             label: self.asked.server_label.clone(),
-            needs_approval: needs_approval(rule, &operation),
+            needs_approval: needs_approval(self.rule.as_ref(), &operation),
             is_repeatable: operation.reads_only(),
             time_limit: self.apis.settings.timeout,
             ..Spec::own(
@@ -205,13 +216,7 @@ impl ToolServer for OpenApiServer {
         Box::pin(async move {
             let operations = self.known().await?;
             let listed = operations.into_iter().map(|operation| {
-                let shown = json!({
-                    "name": operation.name,
-                    "description": operation.description,
-                    "input_schema": operation.parameters,
-                    "annotations": { "readOnlyHint": operation.reads_only() },
-                });
-                Listed { shown: Raw::of(&shown), tool: self.tool(operation) }
+                Listed { shown: Raw::of(&operation.listed()), tool: self.tool(operation) }
             });
             Ok(listed.collect())
         })
@@ -236,13 +241,11 @@ impl Tool for OperationTool {
         Box::pin(async move {
             let prepared = build_request(&self.operation, call.arguments)
                 .map_err(|why| ToolError::told(why.0))?;
-            let request =
-                self.access.dress(prepared).map_err(|refused| ToolError::told(refused.to_string()))?;
             let limits = CallLimits {
                 time: self.spec.time_limit,
                 answer: self.apis.settings.answer_limit(),
             };
-            let result = execute(&self.apis.client, request, limits)
+            let result = execute(&self.apis.client, &self.access, prepared, limits)
                 .await
                 .map_err(|error| ToolError::told(error.to_string()))?;
             if result.is_error() {

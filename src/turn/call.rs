@@ -115,7 +115,14 @@ impl Turn {
         if call.position != position {
             return;
         }
-        call.scan.push(piece);
+        // What waits is heard as soon as the call is whole, and ends it: what its backend appends after that never belonged to it, whether
+        // it comes in the same piece or in the next.
+        let piece = if self.round.held.is_empty() {
+            call.scan.push(piece);
+            piece
+        } else {
+            &piece[..call.scan.read_value(piece)]
+        };
         call.arguments.push_str(piece);
         // `null` stands for no arguments, which are written `{}`: it must not be heard before it is known to be something else.
         // White space tells nothing, and some models write a lot of it: it is not worth another look at the whole.
