@@ -15,9 +15,6 @@ pub fn unused(config: &Config) -> Vec<String> {
     };
     note(config.models.utility.is_some(), "models.utility", "nothing asks a utility model");
     note(config.models.embedding.is_some(), "models.embedding", "there is no retrieval");
-    let no_tool = "no tool reaches out for a request";
-    note(!config.net.allow.is_empty(), "net.allow", no_tool);
-    note(config.net.policy != super::NetPolicy::Public, "net.policy", no_tool);
     let windows = config.models.overrides.iter().any(|model| model.window.is_some());
     note(windows, "models.overrides.window", "histories are not shortened");
     let dialects: Vec<&DialectOverrides> = config
