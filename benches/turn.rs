@@ -6,7 +6,7 @@ use std::{collections::HashSet, hint::black_box, sync::Arc};
 use antiphon::{
     model::sse::{SseLimits, SseReader},
     protocol::{Settings, Tool, ToolChoice},
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
     turn::{Catalog, Delta, Rules, Turn},
 };
 use criterion::{BatchSize, Criterion, Throughput};
@@ -23,10 +23,11 @@ fn begin(think: ThinkMode) -> Turn {
     let settings: Settings = serde_json::from_str(SETTINGS).unwrap();
     let tools: Vec<Tool> =
         serde_json::from_str(r#"[{"type":"function","name":"write_file"}]"#).unwrap();
-    let catalog = Catalog::new(&tools, &ToolChoice::default(), Vec::new()).unwrap();
+    let catalog = Catalog::new(&tools, &ToolChoice::default(), Vec::new(), &[]).unwrap();
     let rules = Rules {
         open_responses: false,
         think,
+        reading: Reading::default(),
         logprobs: false,
         seal: None,
         seal_data: None,

@@ -13,6 +13,8 @@
 //! | [`engine`] | shell | the loop: prepare, run, commit |
 //! | [`model`] | shell | upstream models: wires, dialects, routing; scripts |
 //! | [`tools`] | shell | tools that antiphon runs itself |
+//! | [`web`] | shell | search providers and page readers |
+//! | [`documents`] | shell | bytes to text, in a child process |
 //! | [`store`] | shell | Postgres, also the private one |
 //! | [`auth`], [`seal`], [`net`] | shell | who asks; what clients carry for us; outbound HTTP |
 //! | [`http`] | shell | the door |
@@ -41,6 +43,7 @@ pub mod auth;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod documents;
 pub mod engine;
 pub mod http;
 pub mod mcp;
@@ -54,3 +57,4 @@ pub mod telemetry;
 pub mod text;
 pub mod tools;
 pub mod turn;
+pub mod web;

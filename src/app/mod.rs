@@ -3,16 +3,20 @@
 mod banner;
 mod base;
 mod models;
+mod toolbox;
+mod web;
 
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use axum::serve::ListenerExt as _;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 
 pub use base::{Base, data_dir, embedded};
 pub use models::{Models, list};
+use toolbox::Tools;
+pub use web::{policies, web};
 
 use crate::{
     auth::{
@@ -21,14 +25,14 @@ use crate::{
         oidc::Oidc,
     },
     clock::{Clock, Ids},
-    config::{Config, NetPolicy, Profile, Share},
+    config::{Config, Profile, Share},
     engine::{Engine, EngineRules, Parts, idempotency},
     http::{self, Api, ApiParts, DoorRules},
-    net::{Policy, Reach},
+    mcp::Pool,
     store::{self, StoreError},
     tasks::Tasks,
     telemetry::Metrics,
-    tools::{Connectors, Registry, Tool, clock_tool::ClockTool, runner},
+    tools::runner,
 };
 
 /// How long what was cut off may take to write down how it ended.
@@ -42,6 +46,7 @@ pub struct App {
     api: Api,
     base: Base,
     tasks: Tasks,
+    sessions: Pool,
     cut: CancellationToken,
     grace: Duration,
     banner: String,
@@ -55,18 +60,11 @@ impl App {
         clock: Clock,
         ids: Ids,
     ) -> anyhow::Result<Self> {
+        policies(config)?;
         let tasks = Tasks::default();
         let base = Base::open(config, &tasks).await?;
         let sealer = Arc::new(base.sealer(config)?);
-        let policy = outbound(config)?;
-        let connectors = Connectors::new(
-            &config.mcp,
-            policy,
-            base.pool.clone(),
-            sealer.clone(),
-            clock.clone(),
-            ids.clone(),
-        )?;
+        let tools = Tools::new(config, &base, Arc::clone(&sealer), &clock, &ids, &tasks)?;
         bootstrap(config, &base, &ids, &clock).await?;
         refuse_open_door(config, &base).await?;
         let cut = CancellationToken::new();
@@ -78,7 +76,7 @@ impl App {
             cut: cut.clone(),
             sealer,
             model: models.source.clone(),
-            tools: tools(config, &clock),
+            tools: tools.toolbox,
             metrics: Metrics::default(),
             rules: rules(config),
         });
@@ -96,7 +94,7 @@ impl App {
             engine,
             gate,
             models: models.source.clone(),
-            connectors,
+            connectors: tools.connectors,
             rules: DoorRules {
                 ping: config.http.ping,
                 body_limit: config.http.body_limit(),
@@ -109,7 +107,8 @@ impl App {
             format!("cannot listen on {}: is another antiphon running? (`listen`)", config.listen)
         })?;
         let banner = banner::text(&listener, config, &base, &models, guarded);
-        Ok(Self { listener, api, base, tasks, cut, grace: config.shutdown.grace, banner })
+        let (sessions, grace) = (tools.sessions, config.shutdown.grace);
+        Ok(Self { listener, api, base, tasks, sessions, cut, grace, banner })
     }
 
     /// What is served, for the person who starts it.
@@ -127,7 +126,7 @@ impl App {
         self,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> anyhow::Result<()> {
-        let Self { listener, api, base, tasks, cut, grace, .. } = self;
+        let Self { listener, api, base, tasks, sessions, cut, grace, .. } = self;
         tasks.spawn(sweep(api.engine.clone(), base.keep));
         let asked = CancellationToken::new();
         let (stopping, asked_here) = (asked.clone(), asked.clone());
@@ -162,6 +161,10 @@ impl App {
             Some(served) => served,
             None => tokio::time::timeout(LAST_WORDS, &mut serving).await.unwrap_or(Ok(())),
         };
+        // What still runs has been cut off: nobody calls a tool any more.
+        if tokio::time::timeout(LAST_WORDS, sessions.shutdown()).await.is_err() {
+            tracing::warn!("some MCP servers were not told that their sessions end");
+        }
         if !tasks.stop(LAST_WORDS).await {
             tracing::warn!("some tasks did not stop in time");
         }
@@ -180,6 +183,10 @@ async fn sweep(engine: Engine, keep: Duration) {
             Ok(0) => (),
             Ok(count) => tracing::info!(count, "deleted old responses"),
             Err(error) => tracing::warn!(%error, "old responses could not be deleted"),
+        }
+        // An approval is for a Response that somebody may still answer.
+        if let Err(error) = store::approvals::expire(&parts.pool, now - keep).await {
+            tracing::warn!(%error, "old approvals could not be forgotten");
         }
         if let Err(error) = store::idempotency::expire(&parts.pool, now - idempotency::MEMORY).await
         {
@@ -241,25 +248,10 @@ fn rules(config: &Config) -> EngineRules {
         admin_group: config.tenancy.admin_group.clone(),
         tool_limits: runner::Limits {
             parallel: config.tools.max_parallel.get(),
+            everywhere: Arc::new(Semaphore::new(config.tools.max_parallel_total.get())),
             time: config.tools.timeout,
+            round: config.tools.round,
+            result_tokens: config.tools.max_result_tokens.get(),
         },
     }
-}
-
-/// Where may be gone that a request, a tenant or the operator names.
-fn outbound(config: &Config) -> anyhow::Result<Policy> {
-    let reach = match config.net.policy {
-        NetPolicy::Public => Reach::Public,
-        NetPolicy::Any => Reach::Any,
-    };
-    let allow: Result<_, _> = config.net.allow.iter().map(|entry| entry.parse()).collect();
-    Ok(Policy { reach, allow: allow.context("`net.allow`")?, ..Policy::default() })
-}
-
-fn tools(config: &Config, clock: &Clock) -> Registry {
-    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    if config.tools.get_current_time.enabled {
-        tools.push(Arc::new(ClockTool::new(clock.clone())));
-    }
-    Registry::new(tools)
 }

@@ -2,7 +2,10 @@ use std::{io::Write, path::PathBuf};
 
 use clap::{Args, Subcommand};
 
-use crate::config::{Environment, Sources, effective};
+use crate::{
+    app,
+    config::{Environment, Sources, effective},
+};
 
 /// `antiphon config …`
 #[derive(Debug, Subcommand)]
@@ -30,6 +33,7 @@ pub(super) fn check(
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<()> {
     let loaded = Sources::new(env).file(args.config.as_deref()).load()?;
+    app::policies(&loaded.config)?;
     write!(out, "{}", effective(&loaded))?;
     Ok(())
 }

@@ -6,6 +6,7 @@
 mod check;
 mod db;
 mod keys;
+mod parse;
 mod serve;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
@@ -70,6 +71,9 @@ enum Command {
     Models(ModelsArgs),
     /// Save and restore the database
     Db(DbArgs),
+    /// Turn a document into text; the server starts this for itself
+    #[command(hide = true)]
+    Parse,
 }
 
 /// Runs what `args` (the program's name first) ask for. The exit code is 0 when all went well, 1 when it did not, and 2 when
@@ -91,6 +95,7 @@ where
         Command::Keys(args) => keys::run(&args, env, streams.out).await,
         Command::Models(args) => serve::models(&args, env, streams.out).await,
         Command::Db(args) => db::run(&args, env, streams.out).await,
+        Command::Parse => parse::run(streams.out),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

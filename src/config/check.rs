@@ -7,14 +7,17 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use super::{
-    Config, Environment, McpConnector, Origin, Problem, Secret, Upstream,
+    ApiCredential, Config, CredentialKind, Environment, McpConnector, OpenUrl, Origin, PageApi,
+    Problem, SearchApi, Secret, Upstream, WebSearch,
     overlay::{Key, Layers, shown},
 };
 
 /// What every program gets to know of our environment.
 const PROGRAM_VARIABLES: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
-/// Finds all that is wrong, and puts into the upstreams the secrets that their `*_env` keys name.
+const NO_KEY: &str = "this provider needs a key: name the environment variable that holds it";
+
+/// Finds all that is wrong, and puts into upstreams, tools and credentials the secrets that their `*_env` keys name.
 pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> Vec<Problem> {
     let mut found = Found { layers, problems: Vec::new() };
     if let Some(url) = &config.database_url
@@ -39,6 +42,9 @@ pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> 
     }
     found.upstreams(&mut config.upstreams, env);
     found.connectors(&mut config.mcp.connectors, env);
+    found.web_search(&mut config.tools.web_search, env);
+    found.open_url(&mut config.tools.open_url, env);
+    found.credentials(&mut config.tools.openapi.credentials, env);
     if config.seal_keys.iter().any(|key| key.expose().is_empty()) {
         found.problems.push(Problem {
             key: String::new(),
@@ -147,6 +153,109 @@ impl Found<'_> {
                     }
                 }
             }
+        }
+    }
+
+    fn credentials(
+        &mut self,
+        credentials: &mut BTreeMap<String, ApiCredential>,
+        env: &Environment,
+    ) {
+        for (name, credential) in credentials {
+            let at = |key| ["tools", "openapi", "credentials", name, key];
+            match (credential.kind, &credential.name) {
+                (CredentialKind::Header, Some(header)) => self.header_name(&at("name"), header),
+                (CredentialKind::Header, None) => {
+                    self.wrong(
+                        &at("name"),
+                        "the name of the header is needed, such as \"x-api-key\"",
+                    );
+                }
+                (CredentialKind::Query, None) => {
+                    let message =
+                        "the name of the query's parameter is needed, such as \"api_key\"";
+                    self.wrong(&at("name"), message);
+                }
+                (CredentialKind::Query, Some(_))
+                | (CredentialKind::Bearer | CredentialKind::Basic, None) => (),
+                (CredentialKind::Bearer | CredentialKind::Basic, Some(_)) => {
+                    let message =
+                        "it has no effect with this kind; set `kind` to \"header\" or \"query\"";
+                    self.wrong(&at("name"), message);
+                }
+            }
+            if credential.hosts.is_empty() {
+                let message = "at least one host is needed, or the credential goes nowhere";
+                self.wrong(&at("hosts"), message);
+            }
+            let Some(value) = env.get(&credential.value_env) else {
+                let message = format!(
+                    "the environment variable {} that it names is not set",
+                    variable_name(&credential.value_env)
+                );
+                self.wrong(&at("value_env"), message);
+                continue;
+            };
+            if HeaderValue::try_from(value).is_err() {
+                let message =
+                    "what the variable holds cannot be sent: a control character is in it";
+                self.wrong(&at("value_env"), message);
+            } else if credential.kind == CredentialKind::Basic && !value.contains(':') {
+                let message = "what the variable holds must look like user:password";
+                self.wrong(&at("value_env"), message);
+            }
+            credential.value = Some(Secret::from(value.to_owned()));
+        }
+    }
+
+    /// What the variable holds that an `*_env` key names.
+    fn secret(
+        &mut self,
+        key: &[&str],
+        variable: Option<&str>,
+        env: &Environment,
+    ) -> Option<Secret> {
+        self.variable(key, variable?, env)
+    }
+
+    fn web_search(&mut self, search: &mut WebSearch, env: &Environment) {
+        let at = |key| ["tools", "web_search", key];
+        search.api_key = self.secret(&at("api_key_env"), search.api_key_env.as_deref(), env);
+        let Some(provider) = search.provider else {
+            if search.api_key_env.is_some()
+                || search.base_url.is_some()
+                || search.engine_id.is_some()
+            {
+                self.wrong(&at("provider"), "a provider is needed: \"searxng\", \"exa\", \"brave\", \"serper\", \"tavily\" or \"google_pse\"");
+            }
+            return;
+        };
+        if provider == SearchApi::Searxng {
+            if search.base_url.is_none() {
+                self.wrong(&at("base_url"), "SearXNG has no usual place: give the address of the instance, such as \"http://127.0.0.1:8888\"");
+            }
+        } else if search.api_key_env.is_none() {
+            self.wrong(&at("api_key_env"), NO_KEY);
+        }
+        if provider == SearchApi::GooglePse && search.engine_id.is_none() {
+            self.wrong(&at("engine_id"), "google_pse needs the id of a Programmable Search Engine, which its control panel shows as `cx`");
+        }
+    }
+
+    fn open_url(&mut self, open: &mut OpenUrl, env: &Environment) {
+        let at = |key| ["tools", "open_url", key];
+        open.api_key = self.secret(&at("api_key_env"), open.api_key_env.as_deref(), env);
+        match open.provider {
+            None if open.api_key_env.is_some() || open.base_url.is_some() => {
+                self.wrong(
+                    &at("provider"),
+                    "a provider is needed: \"firecrawl\", \"exa\", \"tavily\" or \"serper\"",
+                );
+            }
+            // A Firecrawl of one's own may be open.
+            Some(PageApi::Firecrawl) if open.base_url.is_some() => {}
+            Some(_) if open.api_key_env.is_none() => self.wrong(&at("api_key_env"), NO_KEY),
+            None | Some(_) => {}
         }
     }
 

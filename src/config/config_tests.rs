@@ -21,6 +21,9 @@ fn error(text: &str, env: &[(&str, &str)]) -> String {
     error.strip_prefix("the configuration cannot be used:\n  ").unwrap().to_owned()
 }
 
+/// What the default file's commented keys name.
+const SECRETS: &[(&str, &str)] = &[("EXAMPLE_API_KEY", "k")];
+
 /// The default file with its commented keys taken in.
 fn everything() -> String {
     DEFAULT_TOML
@@ -42,7 +45,7 @@ fn the_default_file_is_the_default() {
 
 #[test]
 fn the_default_file_has_every_key() {
-    load(&everything(), &[]).unwrap();
+    load(&everything(), SECRETS).unwrap();
     let table: Table = everything().parse().unwrap();
     let mut in_file = BTreeSet::new();
     leaves("", &Value::Table(table), &mut in_file);
@@ -66,7 +69,9 @@ fn keys_of_code(at: &[&str], out: &mut BTreeSet<String>) {
         return keys_of_code(&["mcp", "connectors", "github"], out);
     }
     let in_entry = [at, &["0"]].concat();
-    for at in [at, in_entry.as_slice()] {
+    // Where entries have names of the user's own, the default file calls one `example`.
+    let in_example = [at, &["example"]].concat();
+    for at in [at, in_entry.as_slice(), in_example.as_slice()] {
         let key = [at, &[PROBE]].concat().join("__").to_uppercase();
         let Err(error) = load("", &[(&format!("ANTIPHON_{key}"), "true")]) else { continue };
         if error.problems[0].message.starts_with("there is no such key") {
@@ -107,9 +112,12 @@ fn leaves(at: &str, value: &Value, out: &mut BTreeSet<String>) {
 #[test]
 fn commented_keys_show_their_defaults() {
     let minimal = "[[upstreams]]\nname = 'local'\nbase_url = 'http://127.0.0.1:8000/v1'\n\
-                   [auth.oidc]\nissuer = 'https://login.example'\naudience = 'antiphon'";
-    let (shown, real) = (config(&everything(), &[]), config(minimal, &[]));
+                   [auth.oidc]\nissuer = 'https://login.example'\naudience = 'antiphon'\n\
+                   [tools.openapi.credentials.example]\nvalue_env = 'EXAMPLE_API_KEY'\n\
+                   hosts = ['api.example', 'api.example:8443']";
+    let (shown, real) = (config(&everything(), SECRETS), config(minimal, SECRETS));
     assert_eq!(format!("{:?}", shown.auth), format!("{:?}", real.auth));
+    assert_eq!(format!("{:?}", shown.tools.openapi), format!("{:?}", real.tools.openapi));
     let (shown, real) = (&shown.upstreams[0], &real.upstreams[0]);
     assert_eq!(
         (&shown.wire, &shown.dialect, format!("{:?}", shown.models), shown.weight),
@@ -358,9 +366,40 @@ fn errors_name_the_key_its_origin_and_what_would_be_right() {
             "`mcp.connectors.x.aliases` (antiphon.toml): another connector is called `y` already",
         ),
         (
-            "[tools.web_search]\nprovider = 'brave'".into(),
+            "[tools.web_search]\nprovider = 'bravo'".into(),
             &[],
-            "`tools.web_search` (antiphon.toml): not in this version of antiphon; please remove it",
+            "`tools.web_search.provider` (antiphon.toml): `bravo` is not one of its values; did you mean `brave`?",
+        ),
+        (
+            "[tools.web_search]\napi_key_env = 'KEY'".into(),
+            &[("KEY", "k")],
+            "`tools.web_search.provider` (antiphon.toml): a provider is needed: \
+             \"searxng\", \"exa\", \"brave\", \"serper\", \"tavily\" or \"google_pse\"",
+        ),
+        (
+            "[tools.web_search]\nprovider = 'searxng'".into(),
+            &[],
+            "`tools.web_search.base_url` (antiphon.toml): SearXNG has no usual place: \
+             give the address of the instance, such as \"http://127.0.0.1:8888\"",
+        ),
+        (
+            "[tools.web_search]\nprovider = 'brave'\napi_key_env = 'BRAVE_API_KEY'".into(),
+            &[],
+            "`tools.web_search.api_key_env` (antiphon.toml): the environment variable BRAVE_API_KEY that it names is not set",
+        ),
+        (
+            "[tools.web_search]\nprovider = 'google_pse'".into(),
+            &[],
+            "`tools.web_search.api_key_env` (antiphon.toml): this provider needs a key: \
+             name the environment variable that holds it\n  \
+             `tools.web_search.engine_id` (antiphon.toml): google_pse needs the id of a Programmable Search Engine, \
+             which its control panel shows as `cx`",
+        ),
+        (
+            "[tools.open_url]\nprovider = 'firecrawl'".into(),
+            &[],
+            "`tools.open_url.api_key_env` (antiphon.toml): this provider needs a key: \
+             name the environment variable that holds it",
         ),
         (
             "[http]\ncors = ['https://a/']".into(),
@@ -397,6 +436,42 @@ fn errors_name_the_key_its_origin_and_what_would_be_right() {
             String::new(),
             &[("ANTIPHON_SEAL_KEYS", "a,,b")],
             "environment variable ANTIPHON_SEAL_KEYS: one of the keys, which commas separate, is empty",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nvalue_env = 'MY_KEY'\nhosts = ['a.example']".into(),
+            &[],
+            "`tools.openapi.credentials.x.value_env` (antiphon.toml): \
+             the environment variable MY_KEY that it names is not set",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nvalue_env = 'MY_KEY'\nhosts = ['*.example']".into(),
+            &[("MY_KEY", "hunter2")],
+            "`tools.openapi.credentials.x.hosts[0]` (antiphon.toml): a host is needed, such as \
+             \"api.example\" (HTTPS alone), \"api.example:8443\" or \"http://127.0.0.1:8000\"",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nvalue_env = 'MY_KEY'\nhosts = []".into(),
+            &[("MY_KEY", "hunter2")],
+            "`tools.openapi.credentials.x.hosts` (antiphon.toml): at least one host is needed, or the credential goes nowhere",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nkind = 'header'\nvalue_env = 'MY_KEY'\nhosts = ['a']"
+                .into(),
+            &[("MY_KEY", "hunter2")],
+            "`tools.openapi.credentials.x.name` (antiphon.toml): the name of the header is needed, such as \"x-api-key\"",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nname = 'x-key'\nvalue_env = 'MY_KEY'\nhosts = ['a']"
+                .into(),
+            &[("MY_KEY", "hunter2")],
+            "`tools.openapi.credentials.x.name` (antiphon.toml): it has no effect with this kind; \
+             set `kind` to \"header\" or \"query\"",
+        ),
+        (
+            "[tools.openapi.credentials.x]\nkind = 'basic'\nvalue_env = 'MY_KEY'\nhosts = ['a']"
+                .into(),
+            &[("MY_KEY", "hunter2")],
+            "`tools.openapi.credentials.x.value_env` (antiphon.toml): what the variable holds must look like user:password",
         ),
         (
             "listen = '127.0.0.1:1'\ndatabase_url = 'postgres://u:hunter2".into(),
@@ -438,7 +513,8 @@ fn a_file_that_was_named_must_be_there() {
 #[test]
 fn nothing_printed_holds_a_secret() {
     let text = "database_url = 'postgres://u:hunter2@h/d?password=hunter2'\n[[upstreams]]\nname = 'a'\n\
-                base_url = 'http://h/v1'\napi_key_env = 'KEY'\nheaders = { authorization = 'hunter2' }";
+                base_url = 'http://h/v1'\napi_key_env = 'KEY'\nheaders = { authorization = 'hunter2' }\n\
+                [tools.openapi.credentials.x]\nvalue_env = 'KEY'\nhosts = ['a.example']";
     let env = [
         ("KEY", "hunter2"),
         ("ANTIPHON_SEAL_KEYS", "hunter2"),

@@ -179,8 +179,8 @@ pub enum CallGrammar {
 pub enum Rescue {
     /// It is text.
     Off,
-    /// It is, once per Response.
-    On,
+    /// It is, once per Response and where a call may be expected.
+    Auto,
 }
 
 #[cfg(test)]
@@ -200,7 +200,7 @@ mod tests {
     fn keys_are_laid_over_each_other() {
         let base = DialectOverrides {
             think_tags: Some(ThinkTags::On),
-            rescue: Some(Rescue::On),
+            rescue: Some(Rescue::Auto),
             ..DialectOverrides::default()
         };
         let over = DialectOverrides {
@@ -208,7 +208,7 @@ mod tests {
             usage_option: Some(false),
             ..DialectOverrides::default()
         };
-        let both = DialectOverrides { rescue: Some(Rescue::On), ..over.clone() };
+        let both = DialectOverrides { rescue: Some(Rescue::Auto), ..over.clone() };
         assert_eq!(base.with(&over), both);
         assert_eq!(DialectOverrides::default().with(&over), over);
         assert_eq!(over.with(&DialectOverrides::default()), over);

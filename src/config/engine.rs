@@ -5,7 +5,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::value;
+use super::{OpenApi, OpenUrl, WebSearch, value};
 
 /// `[engine]`: limits of a run.
 #[derive(Clone, Debug, Deserialize)]
@@ -50,21 +50,40 @@ pub struct History {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tools {
-    /// How long one call may take. Key `timeout_seconds`.
+    /// How long one call may take, whatever its tool allows. Key `timeout_seconds`.
     #[serde(rename = "timeout_seconds", deserialize_with = "value::seconds")]
     pub timeout: Duration,
+    /// How long the calls of one Round may take together. Key `round_seconds`.
+    #[serde(rename = "round_seconds", deserialize_with = "value::seconds")]
+    pub round: Duration,
     /// Calls of one Response that run at the same time; more wait.
     pub max_parallel: NonZeroUsize,
+    /// Calls of all Responses that run at the same time; more wait.
+    pub max_parallel_total: NonZeroUsize,
+    /// Tokens of a result that the model is shown, roughly; the middle of a longer one is left out.
+    pub max_result_tokens: NonZeroUsize,
     /// `[tools.get_current_time]`
     pub get_current_time: GetCurrentTime,
+    /// `[tools.web_search]`
+    pub web_search: WebSearch,
+    /// `[tools.open_url]`
+    pub open_url: OpenUrl,
+    /// `[tools.openapi]`
+    pub openapi: OpenApi,
 }
 
 impl Default for Tools {
     fn default() -> Self {
         Self {
-            timeout: Duration::from_mins(2),
+            timeout: Duration::from_mins(5),
+            round: Duration::from_mins(10),
             max_parallel: NonZeroUsize::MIN.saturating_add(7),
+            max_parallel_total: NonZeroUsize::MIN.saturating_add(255),
+            max_result_tokens: NonZeroUsize::MIN.saturating_add(31_999),
             get_current_time: GetCurrentTime::default(),
+            web_search: WebSearch::default(),
+            open_url: OpenUrl::default(),
+            openapi: OpenApi::default(),
         }
     }
 }

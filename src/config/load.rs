@@ -16,7 +16,7 @@ use super::{
 };
 
 /// Sections that the design names and this version does not have yet. Taking them silently would promise what does not happen.
-const LATER: [&str; 4] = ["tools.web_search", "retrieval", "background", "agents"];
+const LATER: [&str; 3] = ["retrieval", "background", "agents"];
 
 /// Where settings are looked for.
 #[derive(Clone, Debug)]

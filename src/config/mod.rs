@@ -17,12 +17,14 @@ mod environment;
 mod error;
 mod load;
 mod mcp;
+mod openapi;
 mod overlay;
 mod secret;
 mod server;
 mod unused;
 mod upstreams;
 mod value;
+mod web;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -43,6 +45,7 @@ pub use self::{
     error::{ConfigError, Origin, Problem},
     load::{Loaded, Sources},
     mcp::{Mcp, McpConnector, McpTransport},
+    openapi::{ApiCredential, CredentialHost, CredentialKind, OpenApi},
     secret::Secret,
     server::{
         Database, Http, Log, LogFormat, Net, NetPolicy, Retention, Shutdown, Telemetry, WebSocket,
@@ -50,6 +53,7 @@ pub use self::{
     unused::unused,
     upstreams::{ModelOverride, Models, Upstream, Wire},
     value::Glob,
+    web::{OpenUrl, PageApi, SearchApi, WebSearch},
 };
 
 /// Every key with its default, as a file that says what each is for.

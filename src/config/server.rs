@@ -103,7 +103,7 @@ impl Default for Retention {
     }
 }
 
-/// `[net]`: which addresses may be reached on behalf of a request. What the operator writes into this file may be reached anyway.
+/// `[net]`: which addresses may be reached on behalf of a request. The hosts that the operator names in this file may be reached anyway.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Net {
@@ -120,8 +120,11 @@ pub enum NetPolicy {
     /// Only those of the public internet.
     #[default]
     Public,
-    /// All. For a machine that serves only people who may reach its network anyway.
-    Any,
+    /// Private networks too, for what a person or a request names (MCP servers, OpenAPI tools), never for what a model chooses.
+    Private,
+    /// Private networks and this machine; private networks also for what a model chooses. For a machine that serves only people who
+    /// may reach its network anyway.
+    Off,
 }
 
 /// `[log]`: what is written to the standard error output.

@@ -1,9 +1,6 @@
 //! Keys that are read and checked, but that nothing in this version acts on. Whoever sets one is told so at start.
 
-use super::{
-    Config,
-    dialect::{CallGrammar, DialectOverrides},
-};
+use super::Config;
 
 /// What is set and changes nothing yet: the key, and what it is waiting for.
 pub fn unused(config: &Config) -> Vec<String> {
@@ -17,19 +14,6 @@ pub fn unused(config: &Config) -> Vec<String> {
     note(config.models.embedding.is_some(), "models.embedding", "there is no retrieval");
     let windows = config.models.overrides.iter().any(|model| model.window.is_some());
     note(windows, "models.overrides.window", "histories are not shortened");
-    let dialects: Vec<&DialectOverrides> = config
-        .upstreams
-        .iter()
-        .map(|upstream| &upstream.overrides)
-        .chain(config.models.overrides.iter().map(|model| &model.overrides))
-        .collect();
-    let any = |is_set: fn(&DialectOverrides) -> bool| dialects.iter().any(|keys| is_set(keys));
-    let grammar = any(|keys| !matches!(keys.call_grammar, None | Some(CallGrammar::None)));
-    let as_text = "calls that a model writes as text are not read";
-    note(grammar, "call_grammar", as_text);
-    note(any(|keys| keys.rescue.is_some()), "rescue", as_text);
-    let stripped = any(|keys| keys.strip_tokens.as_ref().is_some_and(|tokens| !tokens.is_empty()));
-    note(stripped, "strip_tokens", "they stay in the text");
     found
 }
 

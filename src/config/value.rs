@@ -3,7 +3,10 @@
 use std::{fmt, net::SocketAddr, time::Duration};
 
 use globset::{GlobBuilder, GlobMatcher};
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error, IntoDeserializer},
+};
 use url::Url;
 
 /// A pattern for model names: `*` any run, `?` one character, `[ab]`, `{a,b}`. `/` is a character like any other.
@@ -44,6 +47,17 @@ pub(super) fn filled<'de, D: Deserializer<'de>, T: From<String>>(
 ) -> Result<Option<T>, D::Error> {
     let text = String::deserialize(d)?;
     Ok((!text.is_empty()).then(|| T::from(text)))
+}
+
+/// One of the words of `T`, where the empty text says "not set".
+pub(super) fn filled_word<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    d: D,
+) -> Result<Option<T>, D::Error> {
+    let text = String::deserialize(d)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    T::deserialize(IntoDeserializer::<D::Error>::into_deserializer(text)).map(Some)
 }
 
 /// An `http` or `https` address.

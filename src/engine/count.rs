@@ -17,10 +17,10 @@ impl Engine {
         principal: &Principal,
     ) -> Result<u64, ApiError> {
         let model = self.model_of(&request)?;
-        let catalog = self.catalog_of(&request)?;
         let input = std::mem::take(&mut request.input);
         let input = self.complete_input(principal, input, "input").await?;
-        let before = self.history(&request, principal, None).await?;
+        let before = self.history(&request, principal, None).await?.items;
+        let catalog = self.offer(&request, principal, "").await?.catalog;
         history::check(plain(&before).chain(plain(&input)), self.parts().rules.repair_history)?;
         // Loading a vocabulary and reading a long text are work for a thread of their own.
         let counted = self.parts().tasks.spawn_blocking(move || {

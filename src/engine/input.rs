@@ -8,7 +8,7 @@ use std::{
 use crate::{
     protocol::{
         ApiError, Extra, Item, ItemStatus, Part, Principal, Raw, SharedItem,
-        content::ReasoningText, item::Reasoning,
+        content::ReasoningText, hosted::ModelView, item::Reasoning,
     },
     seal::Purpose,
     store,
@@ -48,6 +48,12 @@ impl Engine {
                 }
                 Item::CustomToolCall(call) => {
                     call.data = self.open_data(principal, &mut call.extra, &path)?;
+                }
+                Item::McpCall(call) => {
+                    call.view = self.open_view(principal, &mut call.extra, &path)?;
+                }
+                Item::WebSearchCall(call) | Item::ImageGenerationCall(call) => {
+                    call.view = self.open_view(principal, &mut call.body, &path)?;
                 }
                 _ => (),
             }
@@ -133,6 +139,17 @@ impl Engine {
         let Some(opened) = self.open(principal, &sealed, path)? else { return Ok(None) };
         let opened = String::from_utf8(opened).map_err(|_| does_not_open(path))?;
         Raw::parse(&opened).map(Some).map_err(|_| does_not_open(path))
+    }
+
+    /// Opens how the model sees a call that we answered.
+    fn open_view(
+        &self,
+        principal: &Principal,
+        extra: &mut Extra,
+        path: &impl Fn() -> String,
+    ) -> Result<Option<Box<ModelView>>, ApiError> {
+        let opened = self.open_data(principal, extra, path)?;
+        opened.map(|view| view.to().map_err(|_| does_not_open(path))).transpose()
     }
 
     /// Opens what we sealed. What another server sealed is skipped: nobody here can read it.

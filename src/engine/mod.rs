@@ -5,6 +5,7 @@
 //! **Invariant:** decides nothing about the product: what comes next is the [`Turn`](crate::turn::Turn)'s to say.
 //! **Invariant:** the terminal event leaves after its state is committed. Dropping a [`Run`] cancels everything in it.
 
+pub mod approvals;
 pub mod count;
 pub mod idempotency;
 pub mod input;
@@ -12,6 +13,7 @@ pub mod lease;
 pub mod prepare;
 pub mod record;
 pub mod run;
+pub mod tooling;
 
 use std::{
     sync::{
@@ -32,7 +34,7 @@ use crate::{
     store::{self, Viewer},
     tasks::Tasks,
     telemetry::Metrics,
-    tools::{Registry, runner::Limits},
+    tools::{Toolbox, runner::Limits},
 };
 
 pub use prepare::{Asked, Remembered};
@@ -63,7 +65,7 @@ pub struct Parts {
     /// The models.
     pub model: Arc<dyn Model>,
     /// The tools of ours.
-    pub tools: Registry,
+    pub tools: Toolbox,
     /// The counters.
     pub metrics: Metrics,
     /// The rules of this server.

@@ -9,7 +9,11 @@ use crate::{
         response::{ConversationRef, Truncation},
     },
     seal::Purpose,
-    store, tools,
+    store,
+    tools::{
+        self,
+        toolbox::{Asker, Assembly},
+    },
     turn::{Catalog, Rules, Sealing, Turn, history},
 };
 
@@ -38,6 +42,8 @@ pub struct Asked {
 pub struct Remembered {
     /// Its id.
     pub response_id: String,
+    /// The first Response of its chain.
+    pub chain_id: String,
     /// The items of its chain, its own output last.
     pub items: Vec<SharedItem>,
     /// Whether the store has it too.
@@ -50,6 +56,20 @@ pub enum Started {
     Run(Box<Run>),
     /// The same request has run before; this is its Response.
     Replayed(Raw),
+}
+
+/// What came before a request.
+#[derive(Default)]
+pub(super) struct Chain {
+    /// The first Response of the chain.
+    root: Option<String>,
+    pub(super) items: Vec<SharedItem>,
+}
+
+/// The tools that a request offers.
+pub(super) struct Offer {
+    pub(super) assembly: Assembly,
+    pub(super) catalog: Catalog,
 }
 
 impl Engine {
@@ -99,8 +119,6 @@ impl Engine {
                 "unknown request fields are not used"
             );
         }
-        let catalog = self.catalog_of(&request)?;
-
         let mut request = request;
         let input = std::mem::take(&mut request.input);
         let input = self.complete_input(principal, input, "input").await?;
@@ -114,7 +132,10 @@ impl Engine {
                 && request.previous_response_id.as_ref() == Some(&remembered.response_id)
         });
         let carried = remembered.is_some();
-        let before = self.history(&request, principal, remembered).await?;
+        let Chain { root, items: before } = self.history(&request, principal, remembered).await?;
+        let chain_id =
+            request.conversation.clone().or(root).unwrap_or_else(|| response_id.to_owned());
+        let Offer { assembly, catalog } = self.offer(&request, principal, &chain_id).await?;
         let input = self.distinct(input, &before);
         let used_call_ids =
             history::check(before.iter().chain(&input).map(|item| &**item), rules.repair_history)?;
@@ -124,6 +145,7 @@ impl Engine {
         let turn_rules = Rules {
             open_responses: rules.open_responses,
             think: facts.think,
+            reading: facts.reading,
             logprobs: request.include.contains(&Include::OutputTextLogprobs),
             seal: sealed.then(|| self.sealing(principal)),
             seal_data: (!request.store).then(|| self.sealing(principal)),
@@ -131,8 +153,12 @@ impl Engine {
             used_call_ids,
         };
         let settings = Arc::new(settings(&request, &model));
+        let approved = self.approvals(principal, &assembly, &before, &input).await?;
+        let history: Arc<[SharedItem]> = before.iter().chain(&input).cloned().collect();
         let turn =
             Turn::begin(response_id, parts.clock.unix(), settings, Arc::new(catalog), turn_rules);
+        let include = Arc::new(request.include.clone());
+        let is_stored = request.store;
         Ok(Work {
             turn,
             model,
@@ -143,18 +169,36 @@ impl Engine {
             lease,
             principal: principal.clone(),
             idempotency: None,
+            assembly,
+            approved,
             context: tools::Context {
                 principal: principal.clone(),
                 response_id: response_id.to_owned(),
+                chain_id,
+                is_stored,
+                include,
+                history,
+                traceparent: None,
             },
         })
     }
 
-    /// The tools that a request offers.
-    pub(super) fn catalog_of(&self, request: &CreateResponse) -> Result<Catalog, ApiError> {
-        let hosted = self.parts().tools.hosted(&request.tools)?;
-        Catalog::new(&request.tools, &request.tool_choice, hosted)
-            .map_err(|(param, why)| ApiError::invalid(param, why))
+    /// The tools that a request offers, as far as they are known before servers are asked.
+    pub(super) async fn offer(
+        &self,
+        request: &CreateResponse,
+        principal: &Principal,
+        chain_id: &str,
+    ) -> Result<Offer, ApiError> {
+        let parts = self.parts();
+        let viewer = parts.rules.viewer(principal);
+        let asker = Asker { principal, viewer, chain_id };
+        let assembly = parts.tools.assemble(request, asker).await?;
+        let absent: Vec<&str> = assembly.servers.iter().map(|server| server.label()).collect();
+        let hosted = assembly.registry.hosted();
+        let catalog = Catalog::new(&request.tools, &request.tool_choice, hosted, &absent)
+            .map_err(|(param, why)| ApiError::invalid(param, why))?;
+        Ok(Offer { assembly, catalog })
     }
 
     /// The model that a request asks.
@@ -174,24 +218,26 @@ impl Engine {
         request: &CreateResponse,
         principal: &Principal,
         remembered: Option<Remembered>,
-    ) -> Result<Vec<SharedItem>, ApiError> {
+    ) -> Result<Chain, ApiError> {
         let parts = self.parts();
         if let Some(id) = &request.previous_response_id {
-            if let Some(remembered) = remembered {
-                return Ok(remembered.items);
+            if let Some(Remembered { chain_id, items, .. }) = remembered {
+                return Ok(Chain { root: Some(chain_id), items });
             }
             let viewer = parts.rules.viewer(principal);
             let chain = store::responses::chain(&parts.pool, viewer, id).await?;
-            return chain.ok_or_else(|| previous_absent(id));
+            let chain = chain.ok_or_else(|| previous_absent(id))?;
+            return Ok(Chain { root: Some(chain.root), items: chain.items });
         }
         if let Some(id) = &request.conversation {
             let viewer = parts.rules.viewer(principal);
             if store::conversations::find(&parts.pool, viewer, id).await?.is_none() {
                 return Err(absent(id));
             }
-            return Ok(store::items::history(&parts.pool, id, &principal.tenant_id).await?);
+            let items = store::items::history(&parts.pool, id, &principal.tenant_id).await?;
+            return Ok(Chain { root: None, items });
         }
-        Ok(Vec::new())
+        Ok(Chain::default())
     }
 
     fn sealing(&self, principal: &Principal) -> Sealing {

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use crate::{
-    protocol::{ApiError, Response, SharedItem, Status},
+    protocol::{ApiError, Item, Response, SharedItem, Status},
     store::{
-        StoreError, conversations, idempotency, items,
+        StoreError, approvals, conversations, idempotency, items,
         responses::{self, NewResponse},
     },
 };
@@ -82,7 +82,8 @@ impl Engine {
             input,
             in_conversation: succeeded,
         };
-        if conversation.is_none() && work.idempotency.is_none() {
+        let approvals = approvals_of(work, response);
+        if conversation.is_none() && work.idempotency.is_none() && approvals.is_empty() {
             if work.request.store {
                 responses::insert(pool, &new).await?;
             }
@@ -107,12 +108,31 @@ impl Engine {
             items::append(&mut *transaction, id, tenant_id, &work.input).await?;
             items::append(&mut *transaction, id, tenant_id, &response.output).await?;
         }
+        for (id, digest) in &approvals {
+            let now = self.parts().clock.now();
+            approvals::insert(&mut *transaction, tenant_id, id, digest, now).await?;
+        }
         if let Some(key) = &work.idempotency {
             idempotency::finish(&mut *transaction, tenant_id, &key.key, response).await?;
         }
         transaction.commit().await.map_err(StoreError::from)?;
         Ok(())
     }
+}
+
+/// The calls of a Response that wait for the client's consent, and what it is good for.
+fn approvals_of<'a>(work: &Work, response: &'a Response) -> Vec<(&'a str, [u8; 32])> {
+    let asked = response.output.iter().filter_map(|item| match &**item {
+        Item::McpApprovalRequest(request) => Some(request),
+        _ => None,
+    });
+    // Without its server nobody could have asked.
+    asked
+        .filter_map(|request| {
+            let server = work.assembly.server(&request.server_label)?;
+            Some((&*request.id, server.digest(&request.name, &request.arguments)))
+        })
+        .collect()
 }
 
 /// Where the items before the request's own are.

@@ -19,12 +19,19 @@ use crate::{
         ApiError, CreateResponse, ErrorKind, Event, Include, Item, Numbered, Principal, Response,
         SharedItem, Status,
     },
-    telemetry::{CallError, TokenKind, traceparent},
-    tools::{self, runner},
-    turn::{Next, Turn, catalog::FirstChoice, render::render},
+    telemetry::{CallError, RescueGround, TokenKind, traceparent},
+    tools::{self, toolbox::Assembly},
+    turn::{
+        Next, Turn,
+        catalog::FirstChoice,
+        render::render,
+        written::{Ground, Rescued},
+    },
 };
 
-use super::{Engine, Remembered, idempotency::Key, lease::Lease, prepare::plain};
+use super::{
+    Engine, Remembered, approvals::Approved, idempotency::Key, lease::Lease, prepare::plain,
+};
 
 /// How many batches may wait for a reader who is slow.
 const WAITING: usize = 32;
@@ -50,6 +57,7 @@ struct Outcome {
     response: Arc<Response>,
     /// Why it failed, when it failed before its first Round had ended: a JSON client is told by the HTTP status.
     early_failure: Option<ApiError>,
+    chain_id: String,
     items: Vec<SharedItem>,
     stored: bool,
 }
@@ -66,11 +74,14 @@ pub(super) struct Work {
     pub(super) lease: Option<Lease>,
     pub(super) principal: Principal,
     pub(super) idempotency: Option<Key>,
+    pub(super) assembly: Assembly,
+    /// Calls that the client approved, to be run first.
+    pub(super) approved: Vec<Approved>,
     pub(super) context: tools::Context,
 }
 
 /// Why the Rounds came to an end before the Turn was finished.
-enum Stop {
+pub(super) enum Stop {
     /// The Response fails.
     Failed(ApiError),
     /// Nobody listens any more.
@@ -115,9 +126,10 @@ impl Run {
     /// The Response with its whole history, once it has ended well.
     pub fn remember(&self) -> Option<Remembered> {
         let rest = lock(&self.rest);
-        let Outcome { response, items, stored, .. } = rest.outcome.as_ref()?;
+        let Outcome { response, chain_id, items, stored, .. } = rest.outcome.as_ref()?;
         (response.status != Status::Failed).then(|| Remembered {
             response_id: response.id.clone(),
+            chain_id: chain_id.clone(),
             items: items.iter().chain(&response.output).cloned().collect(),
             stored: *stored,
         })
@@ -244,7 +256,8 @@ impl Engine {
         let _ = heard.send(work.turn.take_events()).await;
         let mut items = work.history;
         items.append(&mut work.input);
-        Outcome { response, early_failure, items, stored: work.request.store }
+        let (chain_id, stored) = (work.context.chain_id, work.request.store);
+        Outcome { response, early_failure, chain_id, items, stored }
     }
 
     /// Rounds and tools, until the Turn is finished.
@@ -255,23 +268,34 @@ impl Engine {
         rounds: &mut u32,
     ) -> Result<(), Stop> {
         send(heard, &mut work.turn).await?;
+        let mut next = self.open_tools(work, heard).await?;
         loop {
-            let round = tracing::info_span!("round", number = *rounds);
-            self.hear(work, heard).instrument(round).await?;
-            let mut next = work.turn.end_round();
-            *rounds += 1;
+            next = match next {
+                Next::Finish => return Ok(()),
+                Next::RunTools(calls) => self.run_tools(work, &calls, heard).await?,
+                Next::Ask => {
+                    let round = tracing::info_span!("round", number = *rounds);
+                    self.hear(work, heard).instrument(round).await?;
+                    *rounds += 1;
+                    let next = work.turn.end_round();
+                    if let Some(rescued) = work.turn.take_rescue() {
+                        self.tell_rescue(rescued);
+                    }
+                    next
+                }
+            };
             send(heard, &mut work.turn).await?;
-            if let Next::RunTools(calls) = next {
-                let parts = self.parts();
-                let outcomes =
-                    runner::run(&parts.tools, &calls, &work.context, parts.rules.tool_limits).await;
-                next = work.turn.answer(outcomes);
-                send(heard, &mut work.turn).await?;
-            }
-            if next == Next::Finish {
-                return Ok(());
-            }
         }
+    }
+
+    /// Lets the operator see that a model writes calls as text.
+    fn tell_rescue(&self, Rescued { ground, calls }: Rescued) {
+        let ground = match ground {
+            Ground::Declared => RescueGround::declared,
+            Ground::Guessed => RescueGround::guessed,
+        };
+        tracing::info!(?ground, calls, "the text of the model was read for calls");
+        self.parts().metrics.rescue(ground, calls);
     }
 
     /// One Round: asks the model and hears it out.
@@ -342,7 +366,10 @@ fn lock(rest: &Mutex<Rest>) -> MutexGuard<'_, Rest> {
 }
 
 /// Lets the reader hear what has happened; waits while it is full.
-async fn send(heard: &mpsc::Sender<Vec<Numbered>>, turn: &mut Turn) -> Result<(), Stop> {
+pub(super) async fn send(
+    heard: &mpsc::Sender<Vec<Numbered>>,
+    turn: &mut Turn,
+) -> Result<(), Stop> {
     let events = turn.take_events();
     if events.is_empty() {
         return Ok(());

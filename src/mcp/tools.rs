@@ -23,19 +23,27 @@ pub struct ToolList {
 }
 
 /// A tool of a server. Serialises as `mcp_list_tools` shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ToolInfo {
     /// Its name on the server.
     pub name: String,
     /// What it is called for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it does, for the model.
+    #[serde(default)]
     pub description: Option<String>,
     /// JSON schema of its arguments, as it came: an object.
+    #[serde(default = "no_arguments")]
     pub input_schema: Raw,
     /// What the server says of its behaviour. Hints, not promises.
+    #[serde(default)]
     pub annotations: Option<Raw>,
+}
+
+/// The schema of a tool that says nothing of it.
+fn no_arguments() -> Raw {
+    Raw::parse(NO_ARGUMENTS).unwrap_or_else(|_| Raw::null())
 }
 
 impl ToolInfo {
@@ -158,7 +166,7 @@ fn read(raw: &Raw) -> Option<ToolInfo> {
     let input_schema = match shape.input_schema {
         Some(schema) if is_object(&schema) => schema,
         Some(_) => return None,
-        None => Raw::parse(NO_ARGUMENTS).ok()?,
+        None => no_arguments(),
     };
     Some(ToolInfo {
         name: shape.name,

@@ -203,7 +203,7 @@ impl Backend {
     ) -> Result<Deltas, ModelError> {
         let dialect = self.dialect(model).await;
         let mut refused = self.refused_by(model);
-        let (mut budget, mut changes, mut attempt) = (None, 0, 0);
+        let (mut budget, mut changes, mut attempt, mut misread) = (None, 0, 0, false);
         loop {
             let terms = Terms { dialect: &dialect, refused: &refused, budget };
             let Failure { error, told } = match self.try_once(ask, model, &terms).await {
@@ -229,6 +229,12 @@ impl Backend {
                     refused.push(param);
                     continue;
                 }
+            }
+            // The model's words were at fault, not the question: another throw of the dice may give better ones.
+            if !misread && error.is_misread_output() {
+                misread = true;
+                tracing::debug!(upstream = self.name(), model, %error, "asking again after unreadable output");
+                continue;
             }
             let Some(wait) = self.wait(&error, attempt, retries) else { return Err(error) };
             tracing::info!(upstream = self.name(), model, %error, ?wait, "asking again");
@@ -396,7 +402,10 @@ impl Model for Backend {
     }
 
     fn facts<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Facts> {
-        Box::pin(async move { Facts { think: self.dialect(model).await.think() } })
+        Box::pin(async move {
+            let dialect = self.dialect(model).await;
+            Facts { think: dialect.think(), reading: dialect.reading() }
+        })
     }
 }
 

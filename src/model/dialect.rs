@@ -14,7 +14,7 @@ use crate::config::{
     CallGrammar, CallIdForm, DialectOverrides, ModelOverride, ReasoningParam, Rescue, SystemPolicy,
     ThinkTags, TokenLimitParam, ToolChoiceForm,
 };
-use crate::text::think::ThinkMode;
+use crate::text::{rescue, think::ThinkMode};
 
 /// How one backend differs from the others.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +105,33 @@ impl Dialect {
             ThinkTags::Off => ThinkMode::Off,
             ThinkTags::On => ThinkMode::On,
             ThinkTags::OpenAtStart => ThinkMode::OpenAtStart,
+        }
+    }
+
+    /// What stands in the text that is not for the user.
+    pub fn reading(&self) -> rescue::Reading {
+        rescue::Reading {
+            grammar: match self.call_grammar {
+                CallGrammar::None => rescue::CallGrammar::None,
+                CallGrammar::Hermes => rescue::CallGrammar::Hermes,
+                CallGrammar::QwenXml => rescue::CallGrammar::QwenXml,
+                CallGrammar::Harmony => rescue::CallGrammar::Harmony,
+                CallGrammar::Kimi => rescue::CallGrammar::Kimi,
+                CallGrammar::Glm => rescue::CallGrammar::Glm,
+                CallGrammar::Mistral => rescue::CallGrammar::Mistral,
+                CallGrammar::Llama => rescue::CallGrammar::Llama,
+                CallGrammar::BareJson => rescue::CallGrammar::BareJson,
+            },
+            rescue: match self.rescue {
+                Rescue::Off => rescue::Rescue::Off,
+                Rescue::Auto => rescue::Rescue::Auto,
+            },
+            strip_tokens: self
+                .strip_tokens
+                .iter()
+                .filter(|token| !token.is_empty())
+                .cloned()
+                .collect(),
         }
     }
 

@@ -46,6 +46,41 @@ impl ModelError {
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
+
+    /// Whether the backend could not read what its own model wrote, a call as a rule.
+    pub(crate) fn is_misread_output(&self) -> bool {
+        // By whom each is said.
+        const SAYINGS: [&str; 9] = [
+            // openai-harmony, in vLLM and SGLang.
+            "in message header",
+            "while expecting start token",
+            "harmonyerror",
+            "harmony error",
+            // Ollama.
+            "error parsing tool call",
+            "xml syntax error",
+            // llama.cpp.
+            "failed to parse input at pos",
+            // Several.
+            "failed to parse tool call",
+            "tool call parser",
+        ];
+        let by_the_backend = match self.kind {
+            ModelErrorKind::Failed | ModelErrorKind::Rejected | ModelErrorKind::BrokenStream => {
+                true
+            }
+            ModelErrorKind::ContextOverflow
+            | ModelErrorKind::ModelNotFound
+            | ModelErrorKind::RateLimited(_)
+            | ModelErrorKind::QuotaExceeded
+            | ModelErrorKind::Unavailable(_)
+            | ModelErrorKind::Unauthorized
+            | ModelErrorKind::Unreachable
+            | ModelErrorKind::Timeout => false,
+        };
+        let message = self.message.to_ascii_lowercase();
+        by_the_backend && SAYINGS.iter().any(|saying| message.contains(saying))
+    }
 }
 
 impl From<ModelError> for ApiError {

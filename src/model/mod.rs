@@ -35,7 +35,10 @@ pub use router::{ListedModel, Router, discover};
 pub use script::{Script, ScriptError};
 pub use source::Source;
 
-use crate::{text::think::ThinkMode, turn::Delta};
+use crate::{
+    text::{rescue, think::ThinkMode},
+    turn::Delta,
+};
 
 /// What a model says, a batch for each piece that came from the wire. It ends after the Round's last piece; an error is its last entry.
 pub type Deltas = BoxStream<'static, Result<Vec<Delta>, ModelError>>;
@@ -50,8 +53,10 @@ pub trait Model: Send + Sync {
 }
 
 /// What one must know of a model before a Response of it begins.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Facts {
     /// Whether thinking stands in its text, in tags.
     pub think: ThinkMode,
+    /// Whether calls and markers of its template stand in its text.
+    pub reading: rescue::Reading,
 }

@@ -54,14 +54,6 @@ pub(super) fn text_of<'m>(parts: &'m [PromptPart<'_>]) -> Cow<'m, str> {
     texts.fold(first, |all, text| Cow::Owned(format!("{all}\n{text}")))
 }
 
-/// At most `most` characters of a text; a dot of three where some are left out.
-pub(super) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(most) {
-        None => text.into(),
-        Some((end, _)) => format!("{}…", text[..end].trim_end()).into(),
-    }
-}
-
 /// Cuts a text into `count` pieces of about as many characters; into fewer when it has not so many.
 pub(super) fn cut(text: &str, count: NonZeroUsize) -> Vec<&str> {
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();

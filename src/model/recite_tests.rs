@@ -37,19 +37,6 @@ fn a_text_is_cut_into_even_pieces() {
 }
 
 #[test]
-fn a_text_is_shortened_between_characters() {
-    for (text, most, expected) in [
-        ("abc", 3, "abc"),
-        ("abcd", 3, "abc…"),
-        ("ab cd", 3, "ab…"),
-        ("日本語", 2, "日本…"),
-        ("", 0, ""),
-    ] {
-        assert_eq!(shortened(text, most), expected);
-    }
-}
-
-#[test]
 fn the_newest_messages_follow_the_last_answer() {
     let user = |text: &'static str| PromptMessage::User(vec![PromptPart::Text(text.into())]);
     let said = || PromptMessage::Assistant(crate::turn::prompt::AssistantMessage::default());

@@ -180,7 +180,10 @@ impl Model for Router {
     }
 
     fn facts<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Facts> {
-        Box::pin(async move { Facts { think: self.dialect_for(model).await.think() } })
+        Box::pin(async move {
+            let dialect = self.dialect_for(model).await;
+            Facts { think: dialect.think(), reading: dialect.reading() }
+        })
     }
 }
 

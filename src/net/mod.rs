@@ -8,6 +8,7 @@
 //! changes where a request goes. Nothing here knows what is fetched or why.
 
 mod client;
+mod policies;
 mod policy;
 mod resolve;
 mod retry;
@@ -17,5 +18,6 @@ mod vector_tests;
 pub use client::{
     BuildError, Client, GuardedSettings, NetError, TrustedSettings, guarded, read_limited, trusted,
 };
+pub use policies::Policies;
 pub use policy::{Allow, AllowError, Denied, Policy, Reach, Schemes, Zone, zone};
 pub use retry::{Backoff, retry_after};

@@ -2,9 +2,7 @@
 
 use std::{
     collections::HashMap,
-    fs,
     net::{IpAddr, Ipv6Addr},
-    path::PathBuf,
     sync::Arc,
 };
 
@@ -12,27 +10,16 @@ use reqwest::StatusCode;
 use serde_json::Value;
 use url::{Host, Url};
 
+use crate::text::vectors::{report, vectors};
+
 use super::{
     client::next_hop,
     policy::{Denied, Listed, Policy, Reach, Schemes, Zone, zone},
     resolve::{Guard, Lookup},
 };
 
-#[expect(clippy::disallowed_methods, reason = "a test may be pointed at another folder of vectors")]
-fn vectors(section: &str) -> Vec<Value> {
-    let folder = std::env::var_os("ANTIPHON_VECTORS").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors"),
-        PathBuf::from,
-    );
-    let file: Value = serde_json::from_slice(&fs::read(folder.join("ssrf.json")).unwrap()).unwrap();
-    let mut cases = file[section].as_array().unwrap().clone();
-    cases.retain(|case| case.get("not_asked").is_none());
-    cases
-}
-
-#[expect(clippy::print_stderr, reason = "seen with --nocapture")]
-fn report(section: &str, asserted: usize, informative: usize) {
-    eprintln!("ssrf.json {section}: {asserted} asserted, {informative} informative");
+fn cases(section: &str) -> Vec<Value> {
+    vectors("ssrf.json", section)
 }
 
 fn reach(level: &str) -> Reach {
@@ -80,7 +67,7 @@ async fn judge(url: &Url, policy: Policy, dns: &Value) -> Result<(), Denied> {
 #[test]
 fn levels_reach_as_far_as_they_should() {
     let zones = [Zone::Public, Zone::Private, Zone::Local, Zone::Never];
-    for case in vectors("policy") {
+    for case in cases("policy") {
         let reach = reach(case["level"].as_str().unwrap());
         let reached = |reach: Reach| zones.map(|zone| reach.covers(zone));
         let flag = |name: &str| case["mcp_oauth"][name].as_bool().unwrap();
@@ -96,7 +83,7 @@ fn levels_reach_as_far_as_they_should() {
 #[tokio::test]
 async fn urls_are_judged() {
     let (mut asserted, mut informative, mut wrong) = (0, 0, Vec::new());
-    for case in vectors("cases") {
+    for case in cases("cases") {
         for (mode, levels) in case["expected"].as_object().unwrap() {
             for (level, expected) in levels.as_object().unwrap() {
                 let recommended = &case["recommended"][mode][level];
@@ -128,7 +115,7 @@ async fn urls_are_judged() {
     }
     assert_eq!(wrong, Vec::<String>::new());
     assert!(asserted > 100, "{asserted} asserted");
-    report("cases", asserted, informative);
+    report("ssrf.json", "cases", asserted, informative);
 }
 
 /// Networks that the original takes for public, and the rules that go with the vectors do not.
@@ -144,7 +131,7 @@ fn is_known_hole(address: IpAddr) -> bool {
 #[test]
 fn addresses_are_in_their_zones() {
     let (mut asserted, mut informative) = (0, 0);
-    for case in vectors("ips") {
+    for case in cases("ips") {
         let parsed = case["ip"].as_str().unwrap().parse::<IpAddr>();
         let found = parsed.as_ref().map_or(Zone::Never, |address| zone(*address));
         if case["private_or_reserved"] == true {
@@ -168,13 +155,13 @@ fn addresses_are_in_their_zones() {
         asserted += 1;
     }
     assert!(asserted > 20, "{asserted} asserted");
-    report("ips", asserted, informative);
+    report("ssrf.json", "ips", asserted, informative);
 }
 
 #[tokio::test]
 async fn redirects_are_judged_hop_by_hop() {
     let (mut asserted, mut informative) = (0, 0);
-    for case in vectors("redirects") {
+    for case in cases("redirects") {
         let right =
             if case["recommended"].is_object() { &case["recommended"] } else { &case["expected"] };
         // A quirk that only changes how the request is sent leaves the result right: those with one hop.
@@ -216,5 +203,5 @@ async fn redirects_are_judged_hop_by_hop() {
         asserted += 1;
     }
     assert!(asserted > 5, "{asserted} asserted");
-    report("redirects", asserted, informative);
+    report("ssrf.json", "redirects", asserted, informative);
 }

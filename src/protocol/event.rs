@@ -114,6 +114,26 @@ events! {
     McpCallCompleted = "response.mcp_call.completed" { item_id: Arc<str>, output_index: usize }
     /// It went wrong.
     McpCallFailed = "response.mcp_call.failed" { item_id: Arc<str>, output_index: usize }
+    /// The tools of an MCP server are asked for.
+    McpListInProgress = "response.mcp_list_tools.in_progress" { item_id: Arc<str>, output_index: usize }
+    /// They are there.
+    McpListCompleted = "response.mcp_list_tools.completed" { item_id: Arc<str>, output_index: usize }
+    /// They could not be listed.
+    McpListFailed = "response.mcp_list_tools.failed" { item_id: Arc<str>, output_index: usize }
+    /// A web search begins.
+    WebSearchInProgress = "response.web_search_call.in_progress" { item_id: Arc<str>, output_index: usize }
+    /// It runs.
+    WebSearchSearching = "response.web_search_call.searching" { item_id: Arc<str>, output_index: usize }
+    /// It is over.
+    WebSearchCompleted = "response.web_search_call.completed" { item_id: Arc<str>, output_index: usize }
+    /// A picture is asked for.
+    ImageInProgress = "response.image_generation_call.in_progress" { item_id: Arc<str>, output_index: usize }
+    /// It is being made.
+    ImageGenerating = "response.image_generation_call.generating" { item_id: Arc<str>, output_index: usize }
+    /// It is this far.
+    ImagePartial = "response.image_generation_call.partial_image" { item_id: Arc<str>, output_index: usize, partial_image_index: u32, partial_image_b64: String }
+    /// It is made.
+    ImageCompleted = "response.image_generation_call.completed" { item_id: Arc<str>, output_index: usize }
 }
 
 /// What went wrong, as the `error` event nests it.

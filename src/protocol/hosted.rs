@@ -3,9 +3,31 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    content::Part,
     item::ItemStatus,
     json::{Extra, Raw, null_is_default, unknown_is_none},
 };
+
+/// How the model sees a call that antiphon answered, where the item for the client does not say it. It is stored beside the item and sealed for
+/// clients that keep their own history; never shown.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ModelView {
+    /// The tool's name, for items that do not tell it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// JSON, as the model wrote it, for items that do not tell it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub arguments: String,
+    /// What it was told, for items that do not tell it or not all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Part>,
+    /// What the backend wants back with the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Raw>,
+    /// The Round of the call in its Response, from 1; approved calls run before the first.
+    #[serde(default)]
+    pub round: u32,
+}
 
 /// A call of a tool on an MCP server, or of a tool of ours that has no item type of its own (`server_label` is then `antiphon`).
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -40,6 +62,9 @@ pub struct McpCall {
     /// Why it failed.
     #[serde(default)]
     pub error: Option<Raw>,
+    /// How the model sees it.
+    #[serde(skip)]
+    pub view: Option<Box<ModelView>>,
     /// Fields this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
@@ -63,6 +88,9 @@ pub struct McpListTools {
     /// Why they could not be listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Raw>,
+    /// The definition they were listed for; stored beside the item, never shown.
+    #[serde(skip)]
+    pub definition: Option<String>,
 }
 
 /// A call that waits for the client's consent.

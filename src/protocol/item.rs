@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::{
     content::Part,
-    hosted::{FileSearchCall, McpApprovalRequest, McpApprovalResponse, McpCall, McpListTools},
+    hosted::{FileSearchCall, McpApprovalRequest, McpApprovalResponse, McpCall, McpListTools, ModelView},
     json::{Extra, Raw, null_is_default, tagged, unknown_is_none},
 };
 
@@ -363,6 +363,9 @@ pub struct ClientCall {
         skip_serializing_if = "String::is_empty"
     )]
     pub call_id: String,
+    /// How the model sees a call that antiphon answered.
+    #[serde(skip)]
+    pub view: Option<Box<ModelView>>,
     /// The particulars.
     #[serde(flatten)]
     pub body: Extra,

@@ -25,6 +25,10 @@ pub enum Include {
     OutputTextLogprobs,
     /// What a file search found.
     FileSearchResults,
+    /// Which pages a web search found.
+    WebSearchSources,
+    /// What a web search found.
+    WebSearchResults,
     /// Where each item stands in the run; an extension.
     Placement,
     /// A word of the API that concerns tools this version does not run, or parts that are always shown.
@@ -38,6 +42,8 @@ impl Include {
             "reasoning.encrypted_content" => Self::ReasoningEncryptedContent,
             "message.output_text.logprobs" => Self::OutputTextLogprobs,
             "file_search_call.results" => Self::FileSearchResults,
+            "web_search_call.action.sources" => Self::WebSearchSources,
+            "web_search_call.results" => Self::WebSearchResults,
             "antiphon.placement" => Self::Placement,
             _ => Self::Other,
         }
@@ -214,14 +220,11 @@ fn check_names(tools: &[Tool], path: &str) -> Result<(), ApiError> {
                 check_name(&tool.name, 128, &format!("{path}.name"))?;
                 check_names(&tool.tools, &format!("{path}.tools"))?;
             }
-            Tool::LocalShell(_)
-            | Tool::Shell(_)
-            | Tool::ApplyPatch(_)
-            | Tool::Computer(_)
-            | Tool::ComputerPreview(_)
-            | Tool::ToolSearch(_)
-            | Tool::Clock(_)
-            | Tool::Unknown(_) => (),
+            Tool::Mcp(tool) => {
+                check_name(&tool.server_label, 128, &format!("{path}.server_label"))?;
+            }
+            // They have no names.
+            _ => (),
         }
     }
     Ok(())

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::value::RawValue;
 
-use super::json::{Extra, Raw, null_is_default, read_nested, tag_of, tagged};
+use super::{
+    hosted_tool::{ImageTool, McpTool, WebSearchTool},
+    json::{Extra, Raw, null_is_default, read_nested, tag_of, tagged},
+};
 
 tagged! {
     /// A tool of a request. Echoed in the Response as it came, with its defaults.
@@ -26,8 +29,26 @@ tagged! {
         ComputerPreview(ClientTool) = "computer_use_preview",
         /// A search among deferred tools.
         ToolSearch(ToolSearchTool) = "tool_search",
+        /// A server of tools that speaks MCP.
+        Mcp(McpTool) = "mcp",
+        /// A search on the web.
+        WebSearch(WebSearchTool) = "web_search",
+        /// The same, dated.
+        WebSearchDated(WebSearchTool) = "web_search_2025_08_26",
+        /// The same (older form).
+        WebSearchPreview(WebSearchTool) = "web_search_preview",
+        /// The older form, dated.
+        WebSearchPreviewDated(WebSearchTool) = "web_search_preview_2025_03_11",
+        /// Pictures that the server has made.
+        ImageGeneration(ImageTool) = "image_generation",
         /// The clock of the server; an extension.
         Clock(ClientTool) = "antiphon:clock",
+        /// Pages that the server opens; an extension.
+        OpenUrl(ClientTool) = "antiphon:open_url",
+        /// What the server remembers about a user; an extension.
+        Memory(ClientTool) = "antiphon:memory",
+        /// Pages of a file that is too large for the context; an extension.
+        ReadFile(ClientTool) = "antiphon:read_file",
     }
     untyped: untyped_tool
 }

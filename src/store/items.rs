@@ -14,7 +14,7 @@ pub(super) struct NewItems<'a> {
     pub(super) ids: Vec<&'a str>,
     pub(super) outputs: Vec<bool>,
     pub(super) items: Vec<AsJson<&'a SharedItem>>,
-    pub(super) data: Vec<Option<AsJson<&'a Raw>>>,
+    pub(super) data: Vec<Option<AsJson<Raw>>>,
 }
 
 impl<'a> NewItems<'a> {
@@ -31,12 +31,17 @@ impl<'a> NewItems<'a> {
     }
 }
 
-/// What the item's backend wants back.
-fn data_of(item: &Item) -> Option<&Raw> {
+/// What is stored beside the item: what its backend wants back, or how the model sees it.
+fn data_of(item: &Item) -> Option<Raw> {
     match item {
-        Item::Reasoning(item) => item.data.as_ref(),
-        Item::FunctionCall(item) => item.data.as_ref(),
-        Item::CustomToolCall(item) => item.data.as_ref(),
+        Item::Reasoning(item) => item.data.clone(),
+        Item::FunctionCall(item) => item.data.clone(),
+        Item::CustomToolCall(item) => item.data.clone(),
+        Item::McpCall(item) => item.view.as_ref().map(Raw::of),
+        Item::WebSearchCall(item) | Item::ImageGenerationCall(item) => {
+            item.view.as_ref().map(Raw::of)
+        }
+        Item::McpListTools(item) => item.definition.as_ref().map(Raw::of),
         _ => None,
     }
 }
@@ -49,6 +54,9 @@ pub(super) fn with_data(item: SharedItem, data: Option<Json<Raw>>) -> SharedItem
         Item::Reasoning(item) => item.data = Some(data),
         Item::FunctionCall(item) => item.data = Some(data),
         Item::CustomToolCall(item) => item.data = Some(data),
+        Item::McpCall(item) => item.view = data.to().ok(),
+        Item::WebSearchCall(item) | Item::ImageGenerationCall(item) => item.view = data.to().ok(),
+        Item::McpListTools(item) => item.definition = data.to().ok(),
         _ => (),
     }
     item
@@ -190,7 +198,7 @@ pub async fn append(
         conversation_id,
         &new.ids as &[&str],
         &new.items as &[AsJson<&SharedItem>],
-        &new.data as &[Option<AsJson<&Raw>>],
+        &new.data as &[Option<AsJson<Raw>>],
     )
     .execute(db)
     .await?;

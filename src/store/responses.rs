@@ -62,7 +62,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewResponse<'_>) -> Result<()
         &items.ids as &[&str],
         &items.outputs,
         &items.items as &[AsJson<&SharedItem>],
-        &items.data as &[Option<AsJson<&Raw>>],
+        &items.data as &[Option<AsJson<Raw>>],
         conversation_id.filter(|_| *in_conversation),
     )
     .execute(db)
@@ -163,6 +163,15 @@ pub async fn list(
     Ok(rows.into_iter().map(|row| row.with_output(Vec::new())).collect())
 }
 
+/// A Response and its ancestors.
+#[derive(Debug)]
+pub struct Chain {
+    /// The id of the oldest of them.
+    pub root: String,
+    /// Their items, oldest first.
+    pub items: Vec<SharedItem>,
+}
+
 /// The history that ends with a Response: the items of it and all its ancestors, oldest first, what was deleted included; before them those
 /// of the conversation in which the first of them was written. `None` when the viewer may not see the Response.
 #[tracing::instrument(name = "db.responses.chain", skip_all)]
@@ -170,7 +179,7 @@ pub async fn chain(
     db: impl PgExecutor<'_>,
     viewer: Viewer<'_>,
     id: &str,
-) -> Result<Option<Vec<SharedItem>>, StoreError> {
+) -> Result<Option<Chain>, StoreError> {
     let rows = sqlx::query!(
         r#"with recursive chain as (
              select id, previous_response_id, conversation_id, 0 as depth from responses
@@ -180,28 +189,26 @@ pub async fn chain(
              from responses parent join chain on parent.id = chain.previous_response_id
            ),
            history as (
-             select depth, items.seq, items.item, items.data from chain left join items on items.response_id = chain.id
+             select chain.id, depth, items.seq, items.item, items.data from chain left join items on items.response_id = chain.id
              union all
-             select depth + 1, items.seq, items.item, items.data
+             select chain.id, depth + 1, items.seq, items.item, items.data
              from chain join items on items.conversation_id = chain.conversation_id
              where chain.previous_response_id is null
                and items.seq < (select min(own.seq) from items own where own.response_id = chain.id)
            )
-           select item as "item?: Json<SharedItem>", data as "data?: Json<Raw>" from history order by depth desc, seq"#,
+           select id as "id!", item as "item?: Json<SharedItem>", data as "data?: Json<Raw>" from history order by depth desc, seq"#,
         id,
         viewer.tenant_id,
         viewer.only_owner,
     )
     .fetch_all(db)
     .await?;
-    if rows.is_empty() {
-        return Ok(None);
-    }
+    let Some(root) = rows.first().map(|row| row.id.clone()) else { return Ok(None) };
     let items = rows
         .into_iter()
         .filter_map(|row| row.item.map(|Json(item)| super::items::with_data(item, row.data)))
         .collect();
-    Ok(Some(items))
+    Ok(Some(Chain { root, items }))
 }
 
 /// Makes a Response invisible, with `cascade` all its descendants too, and erases what no living Response needs any more.

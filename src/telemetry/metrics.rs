@@ -18,8 +18,8 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// Names of models that get a label of their own; all further ones are counted as `other`, for clients can send any name.
-const MAX_MODELS: usize = 200;
+/// Names of models, and of tools, that get a label of their own; all further ones are counted as `other`, for clients can send any name.
+const MAX_NAMES: usize = 200;
 
 /// All numbers. Cheap to clone; every clone counts into the same.
 #[derive(Clone, Debug)]
@@ -37,7 +37,11 @@ struct Inner {
     call_errors: Family<ErrorLabel, Counter>,
     tokens: Family<TokenLabels, Counter>,
     first_token: Family<ModelLabel, Histogram, fn() -> Histogram>,
+    tool_calls: Family<ToolLabels, Counter>,
+    tool_time: Family<ToolLabel, Histogram, fn() -> Histogram>,
+    rescues: Family<RescueLabels, Counter>,
     models: Mutex<HashSet<Arc<str>>>,
+    tools: Mutex<HashSet<Arc<str>>>,
     other: Arc<str>,
 }
 
@@ -55,6 +59,38 @@ pub enum CallError {
     refused,
     server,
     protocol,
+}
+
+/// How a call of a tool ended.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, EncodeLabelValue)]
+#[expect(
+    non_camel_case_types,
+    reason = "the encoder writes the variant's name as it stands, and labels are snake case"
+)]
+pub enum ToolEnd {
+    /// With a result.
+    completed,
+    /// With an error that the model can act on.
+    failed,
+    /// It was not run: its arguments do not fit, or there is no such tool.
+    refused,
+    /// It took too long.
+    timeout,
+    /// With an error of ours.
+    broken,
+}
+
+/// Why the text of a model was read for calls.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, EncodeLabelValue)]
+#[expect(
+    non_camel_case_types,
+    reason = "the encoder writes the variant's name as it stands, and labels are snake case"
+)]
+pub enum RescueGround {
+    /// The dialect declares how they are written.
+    declared,
+    /// It looked like a call, or one was due.
+    guessed,
 }
 
 /// Which way tokens went.
@@ -84,8 +120,25 @@ struct ModelLabel {
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
+struct ToolLabel {
+    tool: Arc<str>,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
+struct ToolLabels {
+    tool: Arc<str>,
+    outcome: ToolEnd,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
 struct ErrorLabel {
     kind: CallError,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
+struct RescueLabels {
+    ground: RescueGround,
+    outcome: &'static str,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq, EncodeLabelSet)]
@@ -108,7 +161,14 @@ impl Default for Metrics {
             first_token: Family::new_with_constructor(|| {
                 Histogram::new(exponential_buckets(0.025, 2.0, 16))
             }),
+            tool_calls: Family::default(),
+            // From 5 ms, a clock, up to 5 minutes, a picture.
+            tool_time: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.005, 3.0, 11))
+            }),
+            rescues: Family::default(),
             models: Mutex::default(),
+            tools: Mutex::default(),
             other: Arc::from("other"),
         };
         let registry = &mut inner.registry;
@@ -127,6 +187,18 @@ impl Default for Metrics {
             "Time from the call of a model to its first token",
             Unit::Seconds,
             inner.first_token.clone(),
+        );
+        registry.register("tool_calls", "Calls of tools that ended", inner.tool_calls.clone());
+        registry.register_with_unit(
+            "tool_time",
+            "Time that calls of tools took, waiting for their turn apart",
+            Unit::Seconds,
+            inner.tool_time.clone(),
+        );
+        registry.register(
+            "rescues",
+            "Rounds whose text was read for calls that the model wrote there",
+            inner.rescues.clone(),
         );
         Self { inner: Arc::new(inner) }
     }
@@ -181,6 +253,24 @@ impl Metrics {
         self.inner.first_token.get_or_create(&labels).observe(after.as_secs_f64());
     }
 
+    /// A call of a tool ended. `tool` is a name of ours, or the label of a server.
+    pub fn tool_call(&self, tool: &str, outcome: ToolEnd) {
+        let labels = ToolLabels { tool: self.tool(tool), outcome };
+        self.inner.tool_calls.get_or_create(&labels).inc();
+    }
+
+    /// A call of a tool took so long.
+    pub fn tool_time(&self, tool: &str, took: Duration) {
+        let labels = ToolLabel { tool: self.tool(tool) };
+        self.inner.tool_time.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// The text of a model was read for calls, and had so many.
+    pub fn rescue(&self, ground: RescueGround, calls: usize) {
+        let outcome = if calls > 0 { "found" } else { "nothing" };
+        self.inner.rescues.get_or_create(&RescueLabels { ground, outcome }).inc();
+    }
+
     /// The body of `/metrics`, of type `application/openmetrics-text; version=1.0.0; charset=utf-8`.
     pub fn encode(&self) -> String {
         let mut out = String::new();
@@ -189,16 +279,24 @@ impl Metrics {
         out
     }
 
-    /// The label of a model: its name, or `other` when there are too many already.
     fn bounded(&self, model: &str) -> Arc<str> {
-        let mut known = self.inner.models.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(name) = known.get(model) {
+        self.label(&self.inner.models, model)
+    }
+
+    fn tool(&self, tool: &str) -> Arc<str> {
+        self.label(&self.inner.tools, tool)
+    }
+
+    /// The label for a name that clients can choose: the name, or `other` when there are too many already.
+    fn label(&self, known: &Mutex<HashSet<Arc<str>>>, name: &str) -> Arc<str> {
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = known.get(name) {
             return name.clone();
         }
-        if known.len() == MAX_MODELS {
+        if known.len() == MAX_NAMES {
             return self.inner.other.clone();
         }
-        let name: Arc<str> = Arc::from(model);
+        let name: Arc<str> = Arc::from(name);
         known.insert(name.clone());
         name
     }
@@ -235,6 +333,8 @@ mod tests {
         metrics.tokens("m", TokenKind::Input, 7);
         metrics.tokens("m", TokenKind::Output, 3);
         metrics.first_token("m", Duration::from_millis(30));
+        metrics.rescue(RescueGround::guessed, 0);
+        metrics.rescue(RescueGround::declared, 2);
         let encoded = metrics.encode();
         let lines: Vec<&str> = encoded.lines().filter(|line| !line.starts_with('#')).collect();
         for expected in [
@@ -249,6 +349,8 @@ mod tests {
             r#"antiphon_first_token_seconds_bucket{le="0.025",model="m"} 0"#,
             r#"antiphon_first_token_seconds_bucket{le="0.05",model="m"} 1"#,
             r#"antiphon_first_token_seconds_count{model="m"} 1"#,
+            r#"antiphon_rescues_total{ground="guessed",outcome="nothing"} 1"#,
+            r#"antiphon_rescues_total{ground="declared",outcome="found"} 1"#,
         ] {
             assert!(lines.contains(&expected), "{expected} is missing from\n{encoded}");
         }
@@ -260,12 +362,12 @@ mod tests {
     #[test]
     fn models_beyond_the_bound_share_a_label() {
         let metrics = Metrics::default();
-        for i in 0..MAX_MODELS + 5 {
+        for i in 0..MAX_NAMES + 5 {
             metrics.round(&format!("model-{i}"));
         }
         metrics.round("model-0");
         let encoded = metrics.encode();
-        assert_eq!(encoded.matches("antiphon_rounds_total{").count(), MAX_MODELS + 1);
+        assert_eq!(encoded.matches("antiphon_rounds_total{").count(), MAX_NAMES + 1);
         assert!(encoded.contains("antiphon_rounds_total{model=\"other\"} 5\n"), "{encoded}");
         assert!(encoded.contains("antiphon_rounds_total{model=\"model-0\"} 2\n"), "{encoded}");
     }

@@ -22,7 +22,7 @@ use tracing_subscriber::{
 
 pub use self::{
     context::{adopt_parent, inject, traceparent},
-    metrics::{CallError, Metrics, StreamGuard, TokenKind},
+    metrics::{CallError, Metrics, RescueGround, StreamGuard, TokenKind, ToolEnd},
 };
 
 /// What to show, and to whom.

@@ -71,6 +71,35 @@ impl JsonScan {
         self.state()
     }
 
+    /// Reads one byte, for whoever looks at the bytes besides.
+    pub fn push_byte(&mut self, byte: u8) -> JsonState {
+        self.step = self.next(byte);
+        self.state()
+    }
+
+    /// Reads until the value is whole or cannot become JSON, and says how many bytes that took; all of them when neither happened. A byte that
+    /// makes it garbage is not counted, so that the count always ends between two characters.
+    pub fn read_value(&mut self, piece: &str) -> usize {
+        for (at, byte) in piece.bytes().enumerate() {
+            match self.push_byte(byte) {
+                JsonState::Garbage => return at,
+                JsonState::Complete => return at + 1,
+                JsonState::Blank | JsonState::Inside => (),
+            }
+        }
+        piece.len()
+    }
+
+    /// Whether it stands inside of a string.
+    pub fn in_string(&self) -> bool {
+        matches!(self.step, Step::InString | Step::Escape | Step::Hex(_))
+    }
+
+    /// Whether it stands inside of a string that is the key of an object.
+    pub fn in_key(&self) -> bool {
+        self.key && self.in_string()
+    }
+
     /// How far the text has come.
     pub fn state(&self) -> JsonState {
         match self.step {

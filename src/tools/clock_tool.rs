@@ -1,45 +1,24 @@
 //! `get_current_time`, offered by the extension type `antiphon:clock`.
 
-use futures::future::BoxFuture;
-use serde::Deserialize;
+use futures::future::{BoxFuture, FutureExt as _, ready};
+use serde_json::{Value, json};
 use time::{UtcOffset, format_description::well_known::Rfc3339};
 
-use crate::{clock::Clock, protocol::Raw};
+use crate::{clock::Clock, turn::ToolOutput};
 
-use super::{Call, Tool, ToolError};
+use super::{Call, Spec, Tool, ToolError};
 
 /// Tells the time.
 #[derive(Debug)]
 pub struct ClockTool {
     clock: Clock,
-}
-
-/// What the model may write.
-#[derive(Debug, Default, Deserialize)]
-struct Arguments {
-    /// `+02:00`, `-5`, `Z`; nothing is UTC.
-    #[serde(default)]
-    utc_offset: Option<String>,
+    spec: Spec,
 }
 
 impl ClockTool {
     /// A tool that tells the time of this clock.
     pub fn new(clock: Clock) -> Self {
-        Self { clock }
-    }
-}
-
-impl Tool for ClockTool {
-    fn name(&self) -> &'static str {
-        "get_current_time"
-    }
-
-    fn description(&self) -> &'static str {
-        "Tells the current date and time in RFC 3339, and the weekday."
-    }
-
-    fn parameters(&self) -> Raw {
-        Raw::of(&serde_json::json!({
+        let parameters = json!({
             "type": "object",
             "properties": {
                 "utc_offset": {
@@ -48,28 +27,39 @@ impl Tool for ClockTool {
                 },
             },
             "additionalProperties": false,
-        }))
+        });
+        let spec = Spec::own(
+            "get_current_time",
+            "Clock",
+            "Tells the current date and time in RFC 3339, and the weekday.",
+            &parameters,
+        );
+        Self { clock, spec }
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<String, ToolError>> {
-        Box::pin(async move {
-            let arguments: Arguments = serde_json::from_str(call.arguments).map_err(|error| {
-                ToolError::ForModel(format!(
-                    r#"The arguments do not fit: {error}. A right example: {{"utc_offset":"+02:00"}}"#
+    fn tell(&self, offset_asked: Option<&str>) -> Result<ToolOutput, ToolError> {
+        let offset = match offset_asked {
+            None | Some("") => UtcOffset::UTC,
+            Some(text) => offset(text).ok_or_else(|| {
+                ToolError::told(format!(
+                    r#"`{text}` is not an offset from UTC. A right example: {{"utc_offset":"+02:00"}}"#
                 ))
-            })?;
-            let offset = match arguments.utc_offset.as_deref() {
-                None | Some("") => UtcOffset::UTC,
-                Some(text) => offset(text).ok_or_else(|| {
-                    ToolError::ForModel(format!(
-                        r#"`{text}` is not an offset from UTC. A right example: {{"utc_offset":"+02:00"}}"#
-                    ))
-                })?,
-            };
-            let now = self.clock.now().to_offset(offset);
-            let text = now.format(&Rfc3339).map_err(anyhow::Error::from)?;
-            Ok(format!("{text} ({})", now.weekday()))
-        })
+            })?,
+        };
+        let now = self.clock.now().to_offset(offset);
+        let text = now.format(&Rfc3339).map_err(anyhow::Error::from)?;
+        Ok(ToolOutput::text(format!("{text} ({})", now.weekday())))
+    }
+}
+
+impl Tool for ClockTool {
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let told = self.tell(call.arguments.get("utc_offset").and_then(Value::as_str));
+        ready(told).boxed()
     }
 }
 

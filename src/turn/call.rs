@@ -5,13 +5,14 @@ use std::sync::Arc;
 use crate::{
     protocol::{
         Event, Extra, Item, ItemStatus, Raw,
-        hosted::McpCall,
         item::{CustomToolCall, FunctionCall},
     },
     text::json_scan::{JsonScan, JsonState},
 };
 
-use super::{HostedRef, Turn, catalog::Target, client_call, round::Open};
+use super::{
+    HostedTarget, Shape, Turn, catalog::Target, client_call, hosted::HostedCall, round::Open, written,
+};
 
 /// The call being written.
 pub(super) struct OpenCall {
@@ -38,21 +39,30 @@ pub(super) struct SeenCall {
     arguments: String,
 }
 
-/// A call that antiphon answers.
-pub(super) struct Pending {
-    pub(super) output_index: usize,
-    pub(super) item_id: Arc<str>,
-    pub(super) tool: HostedRef,
-    pub(super) arguments: String,
-    /// Its output, or why there is none.
-    pub(super) outcome: Option<Result<String, String>>,
+impl OpenCall {
+    /// Whether it is this call.
+    pub(super) fn is(&self, name: &str, arguments: &str) -> bool {
+        self.name == name && is_same_json(&self.arguments, arguments)
+    }
+}
+
+impl SeenCall {
+    /// Whether it is this call.
+    pub(super) fn is(&self, name: &str, arguments: &str) -> bool {
+        self.name == name && is_same_json(&self.arguments, arguments)
+    }
+}
+
+fn is_same_json(one: &str, other: &str) -> bool {
+    let value = |json: &str| serde_json::from_str::<serde_json::Value>(json).ok();
+    one == other || value(one).is_some_and(|one| value(other) == Some(one))
 }
 
 /// The field of a call item that carries, sealed, what a backend wants back with the call; an extension.
 pub const SEALED_DATA: &str = "encrypted_content";
 
-/// The label of tools that antiphon itself offers.
-pub(super) const OWN_LABEL: &str = "antiphon";
+/// The label under which antiphon's own tools appear in items.
+pub const OWN_LABEL: &str = "antiphon";
 
 impl Turn {
     /// A call begins.
@@ -65,6 +75,7 @@ impl Turn {
         let backend_id = id.unwrap_or_default();
         let double = !backend_id.is_empty()
             && self.round.seen.iter().any(|seen| seen.backend_id == backend_id);
+        let name = written::meant(&self.catalog, name);
         let target = self.catalog.target(&name);
         let mut call = OpenCall {
             position,
@@ -78,7 +89,12 @@ impl Turn {
             call_id: String::new(),
             data: None,
         };
-        let waits = double || matches!(call.target, Target::Client(_) | Target::Refused(_));
+        let waits = double
+            || match &call.target {
+                Target::Client(_) | Target::Refused(_) => true,
+                Target::Hosted(target) => target.needs_approval,
+                Target::Function { .. } | Target::Custom { .. } => false,
+            };
         if !waits {
             self.announce(&mut call);
         }
@@ -161,22 +177,10 @@ impl Turn {
                     item
                 })
             }
-            Target::Hosted(tool) => self.add_hosted(tool),
-            Target::Refused(_) => {
-                self.add_hosted(HostedRef { label: OWN_LABEL.to_owned(), name: call.name.clone() })
-            }
+            Target::Hosted(target) => self.add_hosted(&target, None),
+            Target::Refused(_) => self.add_hosted(&HostedTarget::own(&call.name), None),
         };
         call.place = Some(place);
-    }
-
-    fn add_hosted(&mut self, tool: HostedRef) -> (usize, Arc<str>) {
-        let status = Some(ItemStatus::InProgress);
-        let (output_index, item_id) = self.add("mcp", |id| {
-            let HostedRef { label: server_label, name } = tool;
-            Item::McpCall(McpCall { id, status, server_label, name, ..McpCall::default() })
-        });
-        self.emit(Event::McpCallInProgress { item_id: Arc::clone(&item_id), output_index });
-        (output_index, item_id)
     }
 
     fn minted_call_id(&self) -> String {
@@ -196,11 +200,11 @@ impl Turn {
             Target::Function { .. } => {
                 self.emit(Event::ArgumentsDelta { item_id, output_index, delta });
             }
-            Target::Hosted(_) | Target::Refused(_) => {
+            Target::Hosted(HostedTarget { shape: Shape::Mcp, .. }) | Target::Refused(_) => {
                 self.emit(Event::McpArgumentsDelta { item_id, output_index, delta });
             }
             // Their arguments are no text of the client's.
-            Target::Custom { .. } | Target::Client(_) => (),
+            Target::Custom { .. } | Target::Client(_) | Target::Hosted(_) => (),
         }
     }
 
@@ -220,15 +224,30 @@ impl Turn {
                 return;
             }
             settle_target(&mut call, status);
+            if let Target::Hosted(target) = &call.target
+                && target.needs_approval
+            {
+                let (target, arguments) = (target.clone(), call.arguments.clone());
+                self.see(&call);
+                if status == ItemStatus::Completed {
+                    self.ask_for_approval(target, arguments);
+                }
+                return;
+            }
             self.announce(&mut call);
         }
+        self.see(&call);
+        self.tell_arguments(&mut call);
+        self.finish_call(call, status);
+    }
+
+    /// Remembers the call, to tell doubles.
+    fn see(&mut self, call: &OpenCall) {
         self.round.seen.push(SeenCall {
             backend_id: call.backend_id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
         });
-        self.tell_arguments(&mut call);
-        self.finish_call(call, status);
     }
 
     /// Whether the very same call was made in this Round already: some backends send a call twice.
@@ -297,19 +316,26 @@ impl Turn {
                 }
                 item
             }
-            Target::Hosted(tool) => {
-                return self.wait_for_tool(output_index, item_id, tool, arguments, status, None);
+            Target::Hosted(target) => {
+                let call =
+                    HostedCall { name: call.name, arguments, data, ..HostedCall::default() };
+                let place = (output_index, item_id);
+                return if handed_over {
+                    self.wait_for_tool(place, target, call, None);
+                } else {
+                    self.cut_off(place, &target, call);
+                };
             }
             Target::Refused(why) => {
-                let tool = HostedRef { label: OWN_LABEL.to_owned(), name: call.name };
-                return self.wait_for_tool(
-                    output_index,
-                    item_id,
-                    tool,
-                    arguments,
-                    status,
-                    Some(Err(why)),
-                );
+                let target = HostedTarget::own(&call.name);
+                let call =
+                    HostedCall { name: call.name, arguments, data, ..HostedCall::default() };
+                let place = (output_index, item_id);
+                return if handed_over {
+                    self.wait_for_tool(place, target, call, Some(why));
+                } else {
+                    self.cut_off(place, &target, call);
+                };
             }
         };
         self.round.client_calls += usize::from(handed_over);
@@ -323,35 +349,6 @@ impl Turn {
             extra.insert(SEALED_DATA, seal(data.json()).into());
         }
         extra
-    }
-
-    /// The call's arguments are whole; its item is finished when the tool has answered.
-    fn wait_for_tool(
-        &mut self,
-        output_index: usize,
-        item_id: Arc<str>,
-        tool: HostedRef,
-        arguments: String,
-        status: ItemStatus,
-        outcome: Option<Result<String, String>>,
-    ) {
-        self.emit(Event::McpArgumentsDone {
-            item_id: Arc::clone(&item_id),
-            output_index,
-            arguments: arguments.clone(),
-        });
-        if status == ItemStatus::Incomplete {
-            let call = McpCall {
-                id: item_id.to_string(),
-                status: Some(status),
-                server_label: tool.label,
-                name: tool.name,
-                arguments,
-                ..McpCall::default()
-            };
-            return self.done(output_index, Item::McpCall(call));
-        }
-        self.round.pending.push(Pending { output_index, item_id, tool, arguments, outcome });
     }
 }
 

@@ -4,9 +4,12 @@
 
 use std::collections::HashMap;
 
-use crate::protocol::{
-    Raw, Tool, ToolChoice,
-    tool::{CustomTool, FunctionTool, ToolSearchTool},
+use crate::{
+    protocol::{
+        Raw, Tool, ToolChoice,
+        tool::{CustomTool, FunctionTool, ToolSearchTool},
+    },
+    text::{schema::object_schema, tool_name::tool_name},
 };
 
 pub use super::choice::FirstChoice;
@@ -46,7 +49,7 @@ pub enum Target {
     /// A tool of the client with an item type of its own.
     Client(ClientKind),
     /// A tool that antiphon runs.
-    Hosted(HostedRef),
+    Hosted(HostedTarget),
     /// Nothing that may be called: the model is told this sentence.
     Refused(String),
 }
@@ -67,7 +70,7 @@ pub enum ClientKind {
 }
 
 /// A tool that antiphon runs, as the items name it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct HostedRef {
     /// `antiphon`, or the label of an MCP server.
     pub label: String,
@@ -75,11 +78,48 @@ pub struct HostedRef {
     pub name: String,
 }
 
+/// A tool that antiphon runs, and how its calls appear.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HostedTarget {
+    /// What it is.
+    pub tool: HostedRef,
+    /// The type of its calls' items.
+    pub shape: Shape,
+    /// Whether the client is asked before it is run.
+    pub needs_approval: bool,
+    /// Whether the model calls no more tools after it.
+    pub ends_loop: bool,
+}
+
+/// The type of the items in which calls of a tool appear.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Shape {
+    /// `mcp_call`
+    #[default]
+    Mcp,
+    /// `web_search_call`
+    Web,
+    /// `image_generation_call`
+    Image,
+}
+
+impl HostedTarget {
+    /// A tool of antiphon's own without an item type of its own.
+    pub fn own(name: &str) -> Self {
+        Self {
+            tool: HostedRef { label: super::call::OWN_LABEL.to_owned(), name: name.to_owned() },
+            shape: Shape::Mcp,
+            needs_approval: false,
+            ends_loop: false,
+        }
+    }
+}
+
 /// A tool that antiphon offers in this Response.
 #[derive(Clone, Debug)]
 pub struct HostedTool {
-    /// What it is.
-    pub tool: HostedRef,
+    /// What a call of it stands for.
+    pub target: HostedTarget,
     /// What it does, for the model.
     pub description: String,
     /// JSON schema of its arguments.
@@ -100,22 +140,25 @@ pub struct Catalog {
 
 impl Catalog {
     /// The catalog of a request: its own tools, and those of antiphon that it may use. The error is the path of the wrong field and a sentence.
+    /// `absent` are the labels of servers whose tools are not known (yet): a choice may name them all the same.
     pub fn new(
         tools: &[Tool],
         choice: &ToolChoice,
         hosted: Vec<HostedTool>,
+        absent: &[&str],
     ) -> Result<Self, (String, String)> {
         let mut catalog = Self::default();
         for (at, tool) in tools.iter().enumerate() {
             catalog.add(tool, None).map_err(|why| (format!("tools[{at}]"), why))?;
         }
-        for HostedTool { tool, description, parameters } in hosted {
-            let name = tool.name.clone();
-            let key = (Some(tool.label.clone()), name.clone());
+        for HostedTool { target, description, parameters } in hosted {
+            let HostedRef { label, name } = target.tool.clone();
+            let key = (Some(label), name.clone());
             let parameters = object_schema(Some(&parameters));
-            catalog.offer(key, &name, Some(description), parameters, false, Target::Hosted(tool));
+            let target = Target::Hosted(target);
+            catalog.offer(key, &name, Some(description), parameters, false, target);
         }
-        catalog.choose(choice)?;
+        catalog.choose(choice, absent)?;
         Ok(catalog)
     }
 
@@ -150,7 +193,7 @@ impl Catalog {
     /// The name under which the model knows a tool of the history.
     pub fn name_for(&self, namespace: Option<&str>, name: &str) -> String {
         let key = (namespace.map(str::to_owned), name.to_owned());
-        self.names.get(&key).cloned().unwrap_or_else(|| model_name(namespace, name))
+        self.names.get(&key).cloned().unwrap_or_else(|| tool_name(namespace, name))
     }
 
     /// The name under which the model knows a tool of the client that has an item type of its own.
@@ -162,7 +205,7 @@ impl Catalog {
     /// The name under which the model knows a tool of antiphon's own.
     pub fn own_name(&self, name: &str) -> String {
         let key = (Some(super::call::OWN_LABEL.to_owned()), name.to_owned());
-        self.names.get(&key).cloned().unwrap_or_else(|| model_name(None, name))
+        self.names.get(&key).cloned().unwrap_or_else(|| tool_name(None, name))
     }
 
     pub(super) fn what_there_is(&self) -> String {
@@ -209,7 +252,17 @@ impl Catalog {
             Tool::Computer(_) | Tool::ComputerPreview(_) => self.add_client(ClientKind::Computer),
             Tool::ToolSearch(tool) => self.add_tool_search(tool),
             // Offered as hosted tools by whoever knows whether they can run.
-            Tool::Clock(_) | Tool::Unknown(_) => (),
+            Tool::Mcp(_)
+            | Tool::WebSearch(_)
+            | Tool::WebSearchDated(_)
+            | Tool::WebSearchPreview(_)
+            | Tool::WebSearchPreviewDated(_)
+            | Tool::ImageGeneration(_)
+            | Tool::Clock(_)
+            | Tool::OpenUrl(_)
+            | Tool::Memory(_)
+            | Tool::ReadFile(_)
+            | Tool::Unknown(_) => (),
         }
         Ok(())
     }
@@ -295,7 +348,13 @@ impl Catalog {
             }
             Target::Client(_) | Target::Hosted(_) | Target::Refused(_) => None,
         };
-        let name = self.unused(model_name(namespace, name));
+        let mut name_for_model = tool_name(namespace, name);
+        if let Target::Hosted(HostedTarget { tool, .. }) = &target
+            && self.targets.contains_key(&name_for_model)
+        {
+            name_for_model = tool_name(None, &format!("mcp_{}_{}", tool.label, tool.name));
+        }
+        let name = self.unused(name_for_model);
         self.names.insert(key, name.clone());
         self.targets.insert(name.clone(), target);
         self.offered.push(OfferedTool { name, description, parameters, strict, grammar: None });
@@ -328,50 +387,6 @@ impl ClientKind {
             Self::Computer => "computer",
             Self::ToolSearch => "tool_search",
         }
-    }
-}
-
-/// A tool's name for a model: what backends allow is 64 of `[a-zA-Z0-9_-]`. A longer one keeps its beginning and gets a digest.
-fn model_name(namespace: Option<&str>, name: &str) -> String {
-    let mut whole = String::new();
-    if let Some(namespace) = namespace {
-        whole.push_str(namespace);
-        if !namespace.ends_with("__") {
-            whole.push_str("__");
-        }
-    }
-    whole.push_str(name);
-    let clean: String = whole
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
-        .collect();
-    if clean.len() <= 64 {
-        return clean;
-    }
-    // FNV-1a: stable over versions and machines, so that a history keeps its names.
-    let digest = whole
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    format!("{}_{digest:08x}", &clean[..55])
-}
-
-/// The schema, made one that every backend takes: `{"type":"object","properties":…}`.
-fn object_schema(parameters: Option<&Raw>) -> Raw {
-    let Some(parameters) = parameters else {
-        return schema(r#"{"type":"object","properties":{}}"#);
-    };
-    match parameters.to::<serde_json::Map<String, serde_json::Value>>() {
-        Ok(fields) if fields.contains_key("properties") && fields.contains_key("type") => {
-            parameters.clone()
-        }
-        Ok(mut fields) => {
-            fields.entry("type").or_insert_with(|| "object".into());
-            if fields.get("type").and_then(|kind| kind.as_str()) == Some("object") {
-                fields.entry("properties").or_insert_with(|| serde_json::json!({}));
-            }
-            Raw::of(&fields)
-        }
-        Err(_) => schema(r#"{"type":"object","properties":{}}"#),
     }
 }
 

@@ -15,7 +15,7 @@ fn catalog(
         hosted_tool("web", "search"),
         hosted_tool("web", "open"),
     ];
-    Catalog::new(&tools, &choice, hosted)
+    Catalog::new(&tools, &choice, hosted, &[])
 }
 
 fn offered(tools: &serde_json::Value) -> Vec<String> {
@@ -67,8 +67,8 @@ fn names_are_mapped_back_exactly() {
             "antiphon" => catalog.own_name(name),
             label => catalog.name_for(Some(label), name),
         };
-        let tool = HostedRef { label: label.to_owned(), name: name.to_owned() };
-        assert_eq!(catalog.target(&model), Target::Hosted(tool));
+        let Target::Hosted(target) = catalog.target(&model) else { panic!("{model}") };
+        assert_eq!((&*target.tool.label, &*target.tool.name), (label, name));
     }
     // What is no longer offered keeps a name that a backend takes.
     assert_eq!(catalog.name_for(Some("gone"), "a.b"), "gone__a_b");
@@ -115,7 +115,7 @@ fn schemas_are_object_schemas_and_whole_ones_stay_as_they_came() {
         let parameters = given.map(|json| format!(",\"parameters\":{json}")).unwrap_or_default();
         let tool = format!(r#"[{{"type":"function","name":"f"{parameters}}}]"#);
         let tools: Vec<Tool> = serde_json::from_str(&tool).unwrap();
-        let catalog = Catalog::new(&tools, &ToolChoice::default(), Vec::new()).unwrap();
+        let catalog = Catalog::new(&tools, &ToolChoice::default(), Vec::new(), &[]).unwrap();
         assert_eq!(catalog.offered()[0].parameters.json(), sent);
     }
 }
@@ -216,7 +216,7 @@ fn choices_of_what_there_is_not_are_refused() {
         );
     }
     let (path, why) =
-        Catalog::new(&[], &ToolChoice::Mode(crate::protocol::tool::ToolMode::Required), Vec::new())
+        Catalog::new(&[], &ToolChoice::Mode(crate::protocol::tool::ToolMode::Required), Vec::new(), &[])
             .unwrap_err();
     assert_eq!(
         (&*path, &*why),

@@ -25,7 +25,11 @@ pub enum FirstChoice {
 
 impl Catalog {
     /// Takes in what the request says about choosing. The error is the path of the wrong field and a sentence.
-    pub(super) fn choose(&mut self, choice: &ToolChoice) -> Result<(), (String, String)> {
+    pub(super) fn choose(
+        &mut self,
+        choice: &ToolChoice,
+        absent: &[&str],
+    ) -> Result<(), (String, String)> {
         let unknown = |what: &str| {
             (
                 "tool_choice".to_owned(),
@@ -67,7 +71,7 @@ impl Catalog {
                                 .collect()
                         }
                     };
-                    if named.is_empty() {
+                    if named.is_empty() && !label.is_some_and(|label| absent.contains(&label)) {
                         let name = tool.name.as_deref().or(label).unwrap_or(&tool.kind);
                         return Err(unknown(&format!("`{name}`")));
                     }
@@ -78,6 +82,11 @@ impl Catalog {
             }
             ToolChoice::Hosted(raw) => {
                 let HostedChoice { kind, server_label, name } = raw.to().unwrap_or_default();
+                if server_label.as_deref().is_some_and(|label| absent.contains(&label)) {
+                    // Its tools cannot be chosen; the model does what it can.
+                    self.choice = FirstChoice::Auto;
+                    return Ok(());
+                }
                 let named = match (server_label, name) {
                     (None, _) => self.of_kind(&kind).cloned(),
                     (Some(label), Some(name)) => self.names.get(&(Some(label), name)).cloned(),
@@ -85,17 +94,21 @@ impl Catalog {
                         [] => None,
                         [only] => Some(only.clone()),
                         // No backend can be told to choose among some: whichever it calls, it calls one.
-                        _ => return self.require(),
+                        _ => return self.require(absent),
                     },
                 };
                 FirstChoice::Named(named.ok_or_else(|| unknown(&format!("`{kind}`")))?)
             }
         };
-        if self.choice == FirstChoice::Required { self.require() } else { Ok(()) }
+        if self.choice == FirstChoice::Required { self.require(absent) } else { Ok(()) }
     }
 
-    fn require(&mut self) -> Result<(), (String, String)> {
+    fn require(&mut self, absent: &[&str]) -> Result<(), (String, String)> {
         if self.offered.is_empty() {
+            if !absent.is_empty() {
+                self.choice = FirstChoice::Auto;
+                return Ok(());
+            }
             return Err((
                 "tool_choice".to_owned(),
                 "`tool_choice` is `required`, but `tools` offers none.".to_owned(),
@@ -114,7 +127,7 @@ impl Catalog {
 
     /// The names for the model of a server's tools.
     fn of_server(&self, label: &str) -> Vec<String> {
-        let of_it = |name: &str| matches!(self.targets.get(name), Some(Target::Hosted(tool)) if tool.label == label);
+        let of_it = |name: &str| matches!(self.targets.get(name), Some(Target::Hosted(target)) if target.tool.label == label);
         self.offered.iter().map(|tool| &tool.name).filter(|name| of_it(name)).cloned().collect()
     }
 
@@ -127,6 +140,11 @@ impl Catalog {
             "tool_search" => Target::Client(ClientKind::ToolSearch),
             kind if kind.starts_with("computer") => Target::Client(ClientKind::Computer),
             "antiphon:clock" => return self.in_any_namespace("get_current_time"),
+            "antiphon:open_url" => return self.in_any_namespace("open_url"),
+            "antiphon:memory" => return self.in_any_namespace("remember"),
+            "antiphon:read_file" => return self.in_any_namespace("read_file"),
+            "image_generation" => return self.in_any_namespace("generate_image"),
+            kind if kind.starts_with("web_search") => return self.in_any_namespace("web_search"),
             _ => return None,
         };
         self.offered

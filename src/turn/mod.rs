@@ -14,33 +14,37 @@ pub mod choice;
 pub mod client_call;
 pub mod delta;
 pub mod history;
+pub mod hosted;
 pub mod message;
+pub mod outcome;
 pub mod prompt;
 pub mod reasoning;
 pub mod render;
 pub mod round;
+pub mod servers;
 pub mod size;
+pub mod written;
 
 use std::{collections::HashSet, sync::Arc};
 
-pub use catalog::{Catalog, HostedRef, HostedTool, OfferedTool};
+pub use catalog::{Catalog, HostedRef, HostedTarget, HostedTool, OfferedTool, Shape};
 pub use delta::{Delta, Finish};
+pub use outcome::{ApprovedCall, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 
 use crate::{
     protocol::{
-        ApiError, Event, Item, ItemStatus, Numbered, Raw, Response, Settings, SharedItem, Status,
-        Usage,
+        ApiError, Event, Item, ItemStatus, Numbered, Response, Settings, SharedItem, Status, Usage,
         event::ErrorDetail,
-        hosted::McpCall,
         ids::output_item_id,
         item::Message,
         response::{IncompleteDetails, IncompleteReason, ResponseError, ResponseObject},
     },
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
 };
-use call::Pending;
 use choice::FirstChoice;
 use round::Round;
+use servers::OpenList;
+use written::Written;
 
 /// Seals a text that the client carries for us. Given by the shell, because sealing needs randomness.
 pub type Sealing = Arc<dyn Fn(&str) -> String + Send + Sync>;
@@ -52,6 +56,8 @@ pub struct Rules {
     pub open_responses: bool,
     /// Whether thinking stands in the text, in tags.
     pub think: ThinkMode,
+    /// Whether calls and markers stand in the text.
+    pub reading: Reading,
     /// Whether the client asked for log probabilities.
     pub logprobs: bool,
     /// Seals reasoning, when the client asked for it sealed.
@@ -80,30 +86,10 @@ pub struct Plan {
 pub enum Next {
     /// Ask it again.
     Ask,
-    /// Run these, tell the Turn with [`Turn::answer`], and do what that says.
+    /// Run these, tell the Turn with [`Turn::settle`], and do what [`Turn::answered`] says.
     RunTools(Vec<ToolCall>),
     /// Nothing: commit what [`Turn::conclude`] gives.
     Finish,
-}
-
-/// A call for antiphon to run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolCall {
-    /// Its place among the calls of the Round that antiphon answers.
-    pub slot: usize,
-    /// The tool.
-    pub tool: HostedRef,
-    /// JSON text, as the model wrote it.
-    pub arguments: String,
-}
-
-/// What a call returned. Both texts are for the model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolOutcome {
-    /// The call's place, from [`ToolCall::slot`].
-    pub slot: usize,
-    /// Its output, or why there is none.
-    pub output: Result<String, String>,
 }
 
 /// One Response in the making.
@@ -122,7 +108,11 @@ pub struct Turn {
     usage: Usage,
     rounds: u32,
     hosted_calls: u64,
+    /// Whether a tool ended the loop: the model may only say what it has to say.
+    last_words: bool,
+    lists: Vec<Option<OpenList>>,
     round: Round,
+    written: Written,
     next_number: u64,
     events: Vec<Numbered>,
 }
@@ -151,7 +141,10 @@ impl Turn {
             usage: Usage::default(),
             rounds: 0,
             hosted_calls: 0,
+            last_words: false,
+            lists: Vec::new(),
             round,
+            written: Written::default(),
             next_number: 0,
             events: Vec::new(),
         };
@@ -177,7 +170,7 @@ impl Turn {
             first => first.clone(),
         };
         Plan {
-            tools: !last && !self.catalog.offered().is_empty(),
+            tools: !last && !self.last_words && !self.catalog.offered().is_empty(),
             choice,
             max_output_tokens: self
                 .settings
@@ -211,34 +204,12 @@ impl Turn {
         }
     }
 
-    /// Hears the tools, and says what is next. A call without an outcome is answered as failed.
-    pub fn answer(&mut self, outcomes: Vec<ToolOutcome>) -> Next {
-        for ToolOutcome { slot, output } in outcomes {
-            if let Some(pending) = self.round.pending.get_mut(slot) {
-                pending.outcome.get_or_insert(output);
-            }
-        }
-        for pending in std::mem::take(&mut self.round.pending) {
-            self.settle(pending);
-        }
-        if self.round.client_calls > 0 {
-            return Next::Finish;
-        }
-        let out_of_tokens =
-            self.settings.max_output_tokens.is_some_and(|most| self.usage.output_tokens >= most);
-        if out_of_tokens || self.rounds >= self.rules.max_rounds {
-            self.incomplete = Some(IncompleteReason::MaxOutputTokens);
-            return Next::Finish;
-        }
-        self.round = Round::new(self.rules.think);
-        Next::Ask
-    }
-
     /// Ends the Response early, from wherever it stands. Only the first failure counts.
     pub fn fail(&mut self, error: &ApiError) {
         if self.status == Status::Failed {
             return;
         }
+        self.drop_lists();
         self.close_round(ItemStatus::Incomplete);
         self.drop_pending();
         let code = error.response_code().to_owned();
@@ -297,76 +268,6 @@ impl Turn {
         Next::Finish
     }
 
-    fn calls_to_run(&mut self) -> Vec<ToolCall> {
-        let last_round = self.rounds >= self.rules.max_rounds;
-        let most = self.settings.max_tool_calls;
-        let mut calls = Vec::new();
-        for (slot, pending) in self.round.pending.iter_mut().enumerate() {
-            if pending.outcome.is_some() {
-                continue;
-            }
-            if last_round {
-                pending.outcome = Some(Err(
-                    "The limit of steps for this answer is reached, so this was not run."
-                        .to_owned(),
-                ));
-            } else if most.is_some_and(|most| self.hosted_calls >= most) {
-                pending.outcome = Some(Err("The limit of tool calls for this answer (`max_tool_calls`) is reached, so this was not run. Answer with what you have.".to_owned()));
-            } else {
-                self.hosted_calls += 1;
-                calls.push(ToolCall {
-                    slot,
-                    tool: pending.tool.clone(),
-                    arguments: pending.arguments.clone(),
-                });
-            }
-        }
-        calls
-    }
-
-    /// Finishes the item of a call that antiphon answered.
-    fn settle(&mut self, pending: Pending) {
-        let outcome = pending.outcome.unwrap_or_else(|| Err("The tool gave no answer.".to_owned()));
-        let Pending { output_index, item_id, tool, arguments, .. } = pending;
-        let (status, output, error) = match outcome {
-            Ok(output) => (ItemStatus::Completed, Some(output), None),
-            Err(why) => (ItemStatus::Failed, None, Some(tool_error(&why))),
-        };
-        self.emit(match status {
-            ItemStatus::Completed => {
-                Event::McpCallCompleted { item_id: Arc::clone(&item_id), output_index }
-            }
-            _ => Event::McpCallFailed { item_id: Arc::clone(&item_id), output_index },
-        });
-        let call = McpCall {
-            id: item_id.to_string(),
-            status: Some(status),
-            server_label: tool.label,
-            name: tool.name,
-            arguments,
-            output,
-            error,
-            ..McpCall::default()
-        };
-        self.done(output_index, Item::McpCall(call));
-    }
-
-    /// Closes calls that will not be run.
-    fn drop_pending(&mut self) {
-        for pending in std::mem::take(&mut self.round.pending) {
-            let Pending { output_index, item_id, tool, arguments, .. } = pending;
-            let call = McpCall {
-                id: item_id.to_string(),
-                status: Some(ItemStatus::Incomplete),
-                server_label: tool.label,
-                name: tool.name,
-                arguments,
-                ..McpCall::default()
-            };
-            self.done(output_index, Item::McpCall(call));
-        }
-    }
-
     /// A model that says nothing has said an empty message.
     fn add_empty_message(&mut self) {
         self.open_message();
@@ -418,14 +319,6 @@ impl Turn {
     }
 }
 
-/// The error of a tool as the items carry it.
-fn tool_error(why: &str) -> Raw {
-    Raw::of(&serde_json::json!({
-        "type": "mcp_tool_execution_error",
-        "content": [{ "type": "text", "text": why }],
-    }))
-}
-
 /// A message in its zero state.
 fn empty_message(id: String) -> Item {
     Item::Message(Message {
@@ -439,6 +332,9 @@ fn empty_message(id: String) -> Item {
 #[cfg(test)]
 #[path = "grammar_tests.rs"]
 mod grammar;
+#[cfg(test)]
+#[path = "hosted_tests.rs"]
+mod hosted_tests;
 #[cfg(test)]
 mod proptests;
 #[cfg(test)]

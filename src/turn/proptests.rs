@@ -4,12 +4,15 @@ use proptest::{prelude::*, sample::select};
 use serde_json::json;
 
 use super::{
-    Delta, Finish, Next, ToolOutcome,
+    Delta, Finish, Next, ToolFailure, ToolOutcome, ToolOutput,
     script::{self, Stage, arguments, call, hosted_tool, reasoning, text, whole},
 };
 use crate::{
     protocol::{ApiError, Item, Raw, Usage, content::Logprob},
-    text::think::ThinkMode,
+    text::{
+        rescue::{CallGrammar, Reading, Rescue},
+        think::ThinkMode,
+    },
 };
 
 const NAMES: &[&str] = &[
@@ -53,6 +56,17 @@ const PIECES: &[&str] = &[
     "{\"operation\":{\"type\":\"delete_file\",\"path\":\"a\"}}",
     "\\",
     "\u{3000}",
+    "<tool_call>",
+    "</tool_call>",
+    "{\"name\":\"f\",\"arguments\":{}}",
+    "<function_calls><invoke name=\"clock\">",
+    "</invoke></function_calls>",
+    "<|channel|>",
+    "commentary to=functions.g<|message|>",
+    "analysis<|message|>",
+    "<|call|>",
+    "</s>",
+    "```\n",
 ];
 
 fn piece() -> impl Strategy<Value = String> {
@@ -112,7 +126,10 @@ struct Said {
 }
 
 fn said() -> impl Strategy<Value = Said> {
-    let output = prop_oneof![piece().prop_map(Ok), piece().prop_map(Err)];
+    let output = prop_oneof![
+        piece().prop_map(|told| Ok(ToolOutput::text(told))),
+        piece().prop_map(|told| Err(ToolFailure::new(told))),
+    ];
     let outcome = (0..4_usize, output).prop_map(|(slot, output)| ToolOutcome { slot, output });
     (prop::collection::vec(delta(), 0..14), finish(), prop::collection::vec(outcome, 0..4))
         .prop_map(|(deltas, finish, outcomes)| Said { deltas, finish, outcomes })
@@ -127,6 +144,7 @@ struct Conditions {
     logprobs: bool,
     seal: bool,
     think: ThinkMode,
+    reading: Reading,
     client_tools: bool,
     allowed: bool,
     max_tool_calls: Option<u64>,
@@ -138,12 +156,24 @@ fn conditions() -> impl Strategy<Value = Conditions> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let tools = (any::<bool>(), prop::bool::weighted(0.2));
     let think = select(vec![ThinkMode::Off, ThinkMode::On, ThinkMode::OpenAtStart]);
+    let grammars = select(vec![
+        CallGrammar::None,
+        CallGrammar::Hermes,
+        CallGrammar::Harmony,
+        CallGrammar::Llama,
+        CallGrammar::BareJson,
+    ]);
+    let reading = (grammars, any::<bool>(), any::<bool>()).prop_map(|(grammar, auto, strip)| {
+        let strip_tokens = if strip { vec!["</s>".to_owned()] } else { Vec::new() };
+        let rescue = if auto { Rescue::Auto } else { Rescue::Off };
+        Reading { grammar, rescue, strip_tokens: strip_tokens.into() }
+    });
     let limits = (prop::option::of(1..4_u64), prop::option::of(1..200_u64), 1..5_u32);
-    (flags, tools, think, limits).prop_map(
+    (flags, tools, (think, reading), limits).prop_map(
         |(
             (parallel, summary, open_responses, logprobs, seal),
             (client_tools, allowed),
-            think,
+            (think, reading),
             (max_tool_calls, max_output_tokens, max_rounds),
         )| Conditions {
             parallel,
@@ -152,6 +182,7 @@ fn conditions() -> impl Strategy<Value = Conditions> {
             logprobs,
             seal,
             think,
+            reading,
             client_tools,
             allowed,
             max_tool_calls,
@@ -185,6 +216,7 @@ fn stage(conditions: &Conditions) -> Stage {
         rules.open_responses = c.open_responses;
         rules.logprobs = c.logprobs;
         rules.think = c.think;
+        rules.reading = c.reading.clone();
         rules.max_rounds = c.max_rounds;
         rules.used_call_ids.insert("used".to_owned());
         rules.seal = c.seal.then(|| {
@@ -337,6 +369,7 @@ fn every_cut_gives_the_same_response() {
         logprobs: false,
         seal: false,
         think: ThinkMode::On,
+        reading: Reading { rescue: Rescue::Auto, ..Reading::default() },
         client_tools: true,
         allowed: false,
         max_tool_calls: None,

@@ -19,7 +19,7 @@ fn items(json: &serde_json::Value) -> Vec<Item> {
 fn catalog(tools: &serde_json::Value) -> Catalog {
     let tools: Vec<Tool> = serde_json::from_str(&tools.to_string()).unwrap();
     let hosted = vec![hosted_tool("antiphon", "clock"), hosted_tool("docs", "search")];
-    Catalog::new(&tools, &ToolChoice::default(), hosted).unwrap()
+    Catalog::new(&tools, &ToolChoice::default(), hosted, &[]).unwrap()
 }
 
 /// What a model is shown of a history, one message a line.

@@ -12,9 +12,11 @@ use crate::{
 
 use super::{
     Delta, Finish, Turn,
-    call::{OpenCall, Pending, SeenCall},
+    call::{OpenCall, SeenCall},
+    hosted::Pending,
     message::OpenMessage,
     reasoning::OpenReasoning,
+    written::Stages,
 };
 
 /// What is known of the Round being heard.
@@ -23,6 +25,8 @@ pub(super) struct Round {
     think: Option<ThinkSplitter>,
     /// Of text that the splitter has not handed on yet.
     logprobs: Vec<Logprob>,
+    /// Take the markup of calls out of the text.
+    pub(super) stages: Stages,
     pub(super) open: Open,
     /// White space that becomes a message only if something else follows it.
     blank: String,
@@ -35,6 +39,10 @@ pub(super) struct Round {
     pub(super) pending: Vec<Pending>,
     /// How many calls go to the client.
     pub(super) client_calls: usize,
+    /// How many calls wait for the client's consent.
+    pub(super) approvals: usize,
+    /// Whether a tool ran after which the model calls no more.
+    pub(super) ends_loop: bool,
     pub(super) finish: Option<Finish>,
     usage: Option<Usage>,
 }
@@ -52,6 +60,7 @@ impl Round {
         Self {
             think: (think != ThinkMode::Off).then(|| ThinkSplitter::new(think)),
             logprobs: Vec::new(),
+            stages: Stages::default(),
             open: Open::Nothing,
             blank: String::new(),
             blank_logprobs: Vec::new(),
@@ -59,9 +68,20 @@ impl Round {
             seen: Vec::new(),
             pending: Vec::new(),
             client_calls: 0,
+            approvals: 0,
+            ends_loop: false,
             finish: None,
             usage: None,
         }
+    }
+
+    /// Whether this very call was made by a proper one.
+    pub(super) fn has_call(&self, name: &str, arguments: &str) -> bool {
+        let open = match &self.open {
+            Open::Call(call) => call.is(name, arguments),
+            Open::Nothing | Open::Message(_) | Open::Reasoning(_) => false,
+        };
+        open || self.seen.iter().any(|seen| seen.is(name, arguments))
     }
 }
 
@@ -79,7 +99,7 @@ impl Turn {
             | Delta::Summary { text: piece, .. }
             | Delta::Arguments { piece, .. }
                 if piece.is_empty() => {}
-            delta => self.hear(delta),
+            delta => self.show(delta),
         }
     }
 
@@ -96,7 +116,7 @@ impl Turn {
         }
         let Some(think) = &mut self.round.think else {
             let logprobs = std::mem::take(&mut self.round.logprobs);
-            return self.hear(Delta::Text { text: piece, logprobs });
+            return self.show(Delta::Text { text: piece, logprobs });
         };
         let mut segments = Vec::new();
         think.push(&piece, |segment| collect(&mut segments, segment));
@@ -116,12 +136,12 @@ impl Turn {
                 }
                 _ => (),
             }
-            self.hear(segment);
+            self.show(segment);
         }
     }
 
     /// Hears a delta now, or later if a call before it is not whole.
-    fn hear(&mut self, delta: Delta) {
+    pub(super) fn hear(&mut self, delta: Delta) {
         if self.waits(&delta) {
             self.round.held.push_back(delta);
             return;
@@ -217,6 +237,7 @@ impl Turn {
             think.finish(|segment| collect(&mut segments, segment));
             self.hear_segments(segments);
         }
+        self.end_writing();
         while !self.round.held.is_empty() {
             // A call that never became whole: what waited for it is heard after it.
             self.close_open(status);

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use super::{
-    Delta, Finish, Next, ToolCall, ToolOutcome,
+    Delta, Finish, Next, ToolCall, ToolFailure, ToolOutcome, ToolOutput,
     choice::FirstChoice,
     script::{Stage, arguments, call, finish, kinds, reasoning, text, whole},
 };
@@ -263,7 +263,7 @@ fn hosted_calls_in_parallel_one_of_which_fails() {
     // Outcomes in any order, one for a call that is not, one twice.
     let outcome = |slot, output: Result<&str, &str>| ToolOutcome {
         slot,
-        output: output.map(str::to_owned).map_err(str::to_owned),
+        output: output.map(ToolOutput::text).map_err(ToolFailure::new),
     };
     let next = script.answer(vec![
         outcome(1, Err("no dice")),

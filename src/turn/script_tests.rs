@@ -9,12 +9,12 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    Catalog, Delta, Finish, HostedRef, HostedTool, Next, Rules, ToolCall, ToolOutcome, Turn,
+    Catalog, Delta, Finish, HostedRef, HostedTarget, HostedTool, Next, Rules, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Turn,
     grammar,
 };
 use crate::{
     protocol::{ApiError, Numbered, Raw, Response, Settings, Usage},
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
 };
 
 /// The id of every scripted Response.
@@ -49,6 +49,7 @@ impl Stage {
         let rules = Rules {
             open_responses: false,
             think: ThinkMode::Off,
+            reading: Reading::default(),
             logprobs: false,
             seal: None,
             seal_data: None,
@@ -71,6 +72,14 @@ impl Stage {
         self
     }
 
+    /// Antiphon offers this one too, with calls of this shape.
+    pub(crate) fn shaped(mut self, name: &str, change: impl FnOnce(&mut HostedTarget)) -> Self {
+        let mut tool = hosted_tool("antiphon", name);
+        change(&mut tool.target);
+        self.hosted.push(tool);
+        self
+    }
+
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Rules)) -> Self {
         change(&mut self.rules);
         self
@@ -83,7 +92,7 @@ impl Stage {
 
     pub(crate) fn begin(self) -> Script {
         let settings: Settings = serde_json::from_str(&self.settings.to_string()).unwrap();
-        let catalog = Catalog::new(&settings.tools, &settings.tool_choice, self.hosted).unwrap();
+        let catalog = Catalog::new(&settings.tools, &settings.tool_choice, self.hosted, &[]).unwrap();
         let turn = Turn::begin(ID, 1000, Arc::new(settings), Arc::new(catalog), self.rules);
         Script { turn, events: Vec::new() }
     }
@@ -91,7 +100,10 @@ impl Stage {
 
 pub(crate) fn hosted_tool(label: &str, name: &str) -> HostedTool {
     HostedTool {
-        tool: HostedRef { label: label.to_owned(), name: name.to_owned() },
+        target: HostedTarget {
+            tool: HostedRef { label: label.to_owned(), name: name.to_owned() },
+            ..HostedTarget::own(name)
+        },
         description: format!("The tool {name}."),
         parameters: Raw::parse(r#"{"type":"object","properties":{}}"#).unwrap(),
     }
@@ -122,7 +134,7 @@ impl Script {
             .zip(answers)
             .map(|(ToolCall { slot, .. }, answer)| ToolOutcome {
                 slot: *slot,
-                output: answer.map(str::to_owned).map_err(str::to_owned),
+                output: answer.map(ToolOutput::text).map_err(ToolFailure::new),
             })
             .collect();
         self.answer(outcomes)

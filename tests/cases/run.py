@@ -19,7 +19,7 @@ import install  # noqa: E402
 from server import Antiphon, free_ports  # noqa: E402
 
 # The areas that must pass as a whole; others join with what they test.
-AREAS = ("upstream-stream", "responses-events", "tool-calls", "reasoning", "input", "errors", "state")
+AREAS = ("upstream-stream", "responses-events", "tool-calls", "leaked-markup", "reasoning", "input", "errors", "state")
 DISPUTED_AT_MOST = 5
 # Settings of the cases that hold for every server this starts.
 SETTINGS = {"two_keys": True, "files": True, "idempotency": True, "keepalive_s": 1}

@@ -25,3 +25,4 @@ mod store_dump;
 mod store_keys;
 mod store_pool;
 mod support;
+mod web;

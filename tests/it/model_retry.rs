@@ -176,6 +176,31 @@ async fn what_is_wrong_with_the_question_is_told_and_not_asked_again() {
 }
 
 #[tokio::test]
+async fn output_that_the_backend_could_not_read_is_asked_for_once_more() {
+    let misread = || {
+        let error = error("unexpected tokens remaining in message header: Some(...)", None, None);
+        Answer::json(500, &error)
+    };
+    let patience = Patience { retries: 0, ..PATIENCE };
+    let upstream = Upstream::start([misread(), says(&["Now."])]).await;
+    let server = before(&upstream, patience).await;
+    let (status, response) = server.post("/v1/responses", hello()).await;
+    assert_eq!((status, &response["status"]), (200, &json!("completed")), "{response}");
+    assert_eq!(upstream.asked().len(), 2);
+
+    let upstream = Upstream::start([misread(), misread()]).await;
+    let server = before(&upstream, patience).await;
+    assert_eq!(server.post("/v1/responses", hello()).await.0, 502);
+    assert_eq!(upstream.asked().len(), 2);
+
+    // An answer that is empty is an answer.
+    let upstream = Upstream::start([says(&[])]).await;
+    let server = before(&upstream, patience).await;
+    assert_eq!(server.post("/v1/responses", hello()).await.0, 200);
+    assert_eq!(upstream.asked().len(), 1);
+}
+
+#[tokio::test]
 async fn less_is_asked_for_when_only_that_fits() {
     let told = error(
         "This model's maximum context length is 100 tokens. However, you requested 130 tokens (60 in the messages, 70 in the completion).",

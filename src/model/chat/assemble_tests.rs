@@ -188,3 +188,67 @@ fn data_follows_the_call() {
     let arguments = Delta::Arguments { position: 0, piece: "{}".into() };
     assert_eq!(out, [call, arguments, Delta::CallData { position: 0, data }]);
 }
+
+#[test]
+fn shared_vectors_are_met() {
+    use serde_json::{Value, json};
+
+    use crate::text::{
+        arguments::read,
+        vectors::{report, vectors},
+    };
+
+    const FILE: &str = "json-args-normalise.json";
+    let (mut asserted, mut informative) = (0, 0);
+    for case in vectors(FILE, "accumulate") {
+        if case.get("onyx_quirk").is_some() {
+            informative += 1;
+            continue;
+        }
+        let expected = case["expected"].as_array().unwrap();
+        let names = expected.iter().map(|call| call["name"].as_str().unwrap().to_owned());
+        let (mut assembly, mut out) = (Assembly::new(names.collect()), Vec::new());
+        for delta in case["deltas"].as_array().unwrap() {
+            let word = |value: &'_ Value| {
+                value.as_str().filter(|word| !word.is_empty()).map(str::to_owned)
+            };
+            let (id, name) = (word(&delta["id"]), word(&delta["function"]["name"]));
+            let arguments = word(&delta["function"]["arguments"]);
+            let fragment = Fragment {
+                index: delta["index"].as_u64(),
+                id: id.as_deref(),
+                name: name.as_deref(),
+                arguments: arguments.as_deref().map(WireText::from),
+                data: None,
+            };
+            assembly.push(vec![fragment], &mut out);
+        }
+        assembly.finish(&mut out);
+        let mut found: Vec<(Value, Value, String)> = Vec::new();
+        for delta in out {
+            match delta {
+                Delta::Call { id, name, .. } => {
+                    let id = id.unwrap_or_else(|| "<generated>".to_owned());
+                    found.push((json!(id), json!(name), String::new()));
+                }
+                Delta::Arguments { piece, .. } => found.last_mut().unwrap().2.push_str(&piece),
+                other => panic!("{other:?}"),
+            }
+        }
+        let found: Vec<Value> = found
+            .into_iter()
+            .map(|(id, name, written)| {
+                // What cannot be read is told, where the original takes `{}`.
+                let arguments = read(&written).map_or_else(|_| json!({}), Value::Object);
+                json!([id, name, arguments])
+            })
+            .collect();
+        let expected: Vec<Value> = expected
+            .iter()
+            .map(|call| json!([call["id"], call["name"], call["arguments"]]))
+            .collect();
+        assert_eq!(found, expected, "{case}");
+        asserted += 1;
+    }
+    report(FILE, "accumulate", asserted, informative);
+}

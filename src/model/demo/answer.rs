@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{
-    instance::instance,
-    wish::{Wish, WishedCall, wish},
-};
+use super::wish::{Wish, WishedCall, wish};
 use crate::{
     model::{Ask, AskTool, Choice, recite},
     protocol::response::{Effort, TextFormat},
+    text::{excerpt::shortened, instance},
     turn::prompt::{PromptMessage, PromptPart},
 };
 
@@ -52,7 +50,7 @@ pub(super) fn answer(ask: &Ask<'_>) -> Answer {
     let reasoning = match wish.think_about {
         Some(subject) if ask.effort != Some(Effort::None) => format!(
             "I am to think about {}. I am a script, so this is a made-up thought: it shows where reasoning is streamed. Now I answer.",
-            recite::shortened(subject, MOST)
+            shortened(subject, MOST)
         ),
         Some(_) | None => String::new(),
     };
@@ -106,7 +104,7 @@ fn wished_call(call: &WishedCall<'_>) -> Result<AnswerCall, String> {
 
 /// A call with the least arguments that the tool takes.
 fn call_of(tool: &AskTool) -> AnswerCall {
-    let arguments = instance(&tool.parameters).filter(serde_json::Value::is_object);
+    let arguments = instance::least_of(&tool.parameters).filter(serde_json::Value::is_object);
     AnswerCall {
         name: tool.name.clone(),
         arguments: arguments.map_or_else(|| "{}".to_owned(), |arguments| arguments.to_string()),
@@ -123,7 +121,7 @@ fn text(ask: &Ask<'_>, question: &Question<'_>, trouble: Option<&str>) -> String
                 "note".to_owned(),
                 trouble.map_or(SELF.to_owned(), |trouble| format!("{SELF} {trouble}")).into(),
             );
-            object.insert("asked".to_owned(), recite::shortened(question.asked, MOST).into());
+            object.insert("asked".to_owned(), shortened(question.asked, MOST).into());
             if !question.returned.is_empty() {
                 let returned = question.returned.iter();
                 let returned = returned
@@ -132,9 +130,8 @@ fn text(ask: &Ask<'_>, question: &Question<'_>, trouble: Option<&str>) -> String
             }
             serde_json::Value::Object(object).to_string()
         }
-        TextFormat::JsonSchema(format) => {
-            instance(&format.schema).map_or_else(|| "{}".to_owned(), |value| value.to_string())
-        }
+        TextFormat::JsonSchema(format) => instance::least_of(&format.schema)
+            .map_or_else(|| "{}".to_owned(), |value| value.to_string()),
     }
 }
 
@@ -153,11 +150,11 @@ fn plain(ask: &Ask<'_>, question: &Question<'_>, trouble: Option<&str>) -> Strin
     match question.asked {
         "" => text.push_str(" You said nothing that I could repeat."),
         asked => {
-            let _ = write!(text, " You said: \"{}\"", recite::shortened(asked, MOST));
+            let _ = write!(text, " You said: \"{}\"", shortened(asked, MOST));
         }
     }
     if let Some(before) = before_last(ask) {
-        let _ = write!(text, "\n\nBefore that you said: \"{}\"", recite::shortened(&before, 200));
+        let _ = write!(text, "\n\nBefore that you said: \"{}\"", shortened(&before, 200));
     }
     match (ask.choice, ask.tools) {
         (Choice::None, _) | (_, []) => {
@@ -209,7 +206,7 @@ fn returned<'m>(ask: &'m Ask<'_>) -> Vec<(&'m str, String)> {
     let results = newest.iter().filter_map(|message| match message {
         PromptMessage::Tool { call_id, output } => {
             let name = name_of(call_id).map_or(*call_id, |call| &*call.name);
-            Some((name, recite::shortened(&shown(output), MOST).into_owned()))
+            Some((name, shortened(&shown(output), MOST).into_owned()))
         }
         PromptMessage::System(_) | PromptMessage::User(_) | PromptMessage::Assistant(_) => None,
     });

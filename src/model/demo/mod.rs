@@ -3,7 +3,6 @@
 //! **Invariant:** the same question gets the same answer, and every answer in plain text says that no AI is behind it.
 
 mod answer;
-mod instance;
 mod wish;
 
 use std::time::Duration;
@@ -16,7 +15,7 @@ use super::{
     recite::{self, Piece},
 };
 use crate::{
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
     turn::{Delta, Finish},
 };
 
@@ -48,7 +47,7 @@ impl Model for Demo {
     }
 
     fn facts<'a>(&'a self, _model: &'a str) -> BoxFuture<'a, Facts> {
-        Box::pin(std::future::ready(Facts { think: ThinkMode::Off }))
+        Box::pin(std::future::ready(Facts { think: ThinkMode::Off, reading: Reading::default() }))
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     config::Glob,
     protocol::Usage,
-    text::think::ThinkMode,
+    text::{excerpt::shortened, rescue::Reading, think::ThinkMode},
     turn::{Delta, prompt::PromptMessage},
 };
 
@@ -87,7 +87,7 @@ impl Script {
             return Ok(round);
         }
         let Some(last) = self.sequence.len().checked_sub(1) else {
-            let input = recite::shortened(&input, 300);
+            let input = shortened(&input, 300);
             let message = format!("The script has no round for this input: \"{input}\".");
             return Err(ModelError::new(ModelErrorKind::Rejected, message));
         };
@@ -112,7 +112,7 @@ impl Model for Script {
     }
 
     fn facts<'a>(&'a self, _model: &'a str) -> BoxFuture<'a, Facts> {
-        Box::pin(std::future::ready(Facts { think: ThinkMode::Off }))
+        Box::pin(std::future::ready(Facts { think: ThinkMode::Off, reading: Reading::default() }))
     }
 }
 

@@ -122,7 +122,7 @@ async fn a_wrong_field_is_named() {
         ("max_output_tokens", json!(0), "integer_below_min_value", "max_output_tokens"),
         ("metadata", json!({ "a": 1 }), "invalid_type", "metadata.a"),
         ("tools", json!([{ "type": "function" }]), "missing_required_parameter", "tools[0].name"),
-        ("tools", json!([{ "type": "web_search" }]), "unsupported_value", "tools[0].type"),
+        ("tools", json!([{ "type": "web_search" }]), "unsupported_value", "tools[0]"),
         (
             "tool_choice",
             json!({ "type": "function", "name": "none" }),

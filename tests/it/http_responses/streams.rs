@@ -10,7 +10,7 @@ use std::{
 
 use antiphon::{
     model::{Ask, Deltas, Facts, Model, ModelError, ModelErrorKind},
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
     turn::Delta,
 };
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
@@ -91,9 +91,11 @@ async fn after_the_first_word_an_error_is_an_event() {
 
 #[tokio::test]
 async fn after_the_first_round_a_json_client_gets_what_there_is() {
-    let tools = antiphon::tools::Registry::new(vec![Arc::new(
-        antiphon::tools::clock_tool::ClockTool::new(antiphon::clock::Clock::fixed(0)),
-    )]);
+    let clock = antiphon::tools::clock_tool::ClockTool::new(antiphon::clock::Clock::fixed(0));
+    let tools = antiphon::tools::Toolbox {
+        clock: Some(Arc::new(clock)),
+        ..antiphon::tools::Toolbox::default()
+    };
     let script = Script::new([
         call("call_1", "get_current_time", "{}"),
         Round::Play(vec![say("It is "), Step::Break(failing())]),
@@ -190,7 +192,7 @@ impl Model for Endless {
     }
 
     fn facts<'a>(&'a self, _model: &'a str) -> BoxFuture<'a, Facts> {
-        std::future::ready(Facts { think: ThinkMode::Off }).boxed()
+        std::future::ready(Facts { think: ThinkMode::Off, reading: Reading::default() }).boxed()
     }
 }
 

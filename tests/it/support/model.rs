@@ -11,7 +11,7 @@ use std::{
 use antiphon::{
     model::{Ask, Deltas, Facts, Model, ModelError},
     protocol::Usage,
-    text::think::ThinkMode,
+    text::{rescue::Reading, think::ThinkMode},
     turn::{
         Delta, Finish,
         prompt::{PromptMessage, PromptPart},
@@ -164,7 +164,7 @@ impl Model for Script {
     }
 
     fn facts<'a>(&'a self, _model: &'a str) -> BoxFuture<'a, Facts> {
-        std::future::ready(Facts { think: ThinkMode::Off }).boxed()
+        std::future::ready(Facts { think: ThinkMode::Off, reading: Reading::default() }).boxed()
     }
 }
 

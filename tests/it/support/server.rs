@@ -15,7 +15,7 @@ use antiphon::{
     store::keys::{self, KeyRow},
     tasks::Tasks,
     telemetry::Metrics,
-    tools::{Connectors, Registry, runner::Limits},
+    tools::{Connectors, Toolbox, runner::Limits},
 };
 use axum::serve::ListenerExt as _;
 use serde_json::Value;
@@ -37,6 +37,8 @@ pub(crate) struct Server {
     pub(crate) tasks: Tasks,
     /// Cuts off what runs.
     pub(crate) cut: CancellationToken,
+    /// The sessions with MCP servers.
+    pub(crate) sessions: Option<mcp::Pool>,
     client: reqwest::Client,
 }
 
@@ -54,7 +56,7 @@ pub(crate) struct Setup {
     /// How long one Response may take.
     pub(crate) total: Duration,
     /// The tools of ours.
-    pub(crate) tools: Registry,
+    pub(crate) tools: Toolbox,
     /// MCP servers of the operator.
     pub(crate) mcp: Mcp,
 }
@@ -74,7 +76,7 @@ impl Default for Setup {
             first_id: 1,
             pool: None,
             total: Duration::from_mins(1),
-            tools: Registry::default(),
+            tools: Toolbox::default(),
             mcp: Mcp::default(),
         }
     }
@@ -123,15 +125,27 @@ async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> S
     let (clock, ids, tasks) = (setup.clock, Ids::seeded(setup.first_id), Tasks::default());
     let cut = CancellationToken::new();
     let sealer = Arc::new(Sealer::from_keys(&["A".repeat(43)]).unwrap());
+    // Everything that tests talk to is on this machine.
+    let policy = net::Policy { reach: net::Reach::Any, ..net::Policy::default() };
     let connectors = Connectors::new(
         &setup.mcp,
-        net::Policy::default(),
+        policy.clone(),
         pool.clone(),
         sealer.clone(),
         clock.clone(),
         ids.clone(),
     )
     .unwrap();
+    let places = Connectors::places(&setup.mcp);
+    let sessions = mcp::Pool::new(
+        policy,
+        places,
+        clock.clone(),
+        tasks.clone(),
+        (&setup.mcp).into(),
+    )
+    .unwrap();
+    let tools = Toolbox { mcp: Some((sessions.clone(), connectors.clone())), ..setup.tools };
     let engine = Engine::new(Parts {
         pool: pool.clone(),
         clock: clock.clone(),
@@ -140,7 +154,7 @@ async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> S
         cut: cut.clone(),
         sealer,
         model,
-        tools: setup.tools,
+        tools,
         metrics: Metrics::default(),
         rules: EngineRules {
             default_model: None,
@@ -150,7 +164,7 @@ async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> S
             open_responses: false,
             share_in_tenant: setup.share_in_tenant,
             admin_group: Some("admins".to_owned()),
-            tool_limits: Limits { parallel: 4, time: Duration::from_secs(10) },
+            tool_limits: Limits { parallel: 4, time: Duration::from_secs(10), ..Limits::default() },
         },
     });
     let mut gate = Gate::new(pool.clone(), clock.clone(), false, None);
@@ -163,7 +177,7 @@ async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> S
     let listener = listener.tap_io(|socket| socket.set_nodelay(true).unwrap());
     Tasks::default().spawn(async move { axum::serve(listener, router(&api)).await.unwrap() });
     let client = net::trusted(net::TrustedSettings::default()).unwrap();
-    Server { base, pool, clock, tasks, cut, client }
+    Server { base, pool, clock, tasks, cut, client, sessions: Some(sessions) }
 }
 
 impl Server {
@@ -171,7 +185,7 @@ impl Server {
     pub(crate) fn running(base: String, pool: PgPool) -> Self {
         let client = net::trusted(net::TrustedSettings::default()).unwrap();
         let (tasks, cut) = (Tasks::default(), CancellationToken::new());
-        Self { base, pool, clock: Clock::System, tasks, cut, client }
+        Self { base, pool, clock: Clock::System, tasks, cut, client, sessions: None }
     }
 
     /// Makes `ak_NAME`, a key of that user and tenant.

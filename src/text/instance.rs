@@ -1,17 +1,39 @@
-//! The least value that fits a JSON schema.
+//! Values that fit a JSON schema: the least one, and one that tells its reader what goes where.
 
-use std::cell::Cell;
+use std::{borrow::Cow, cell::Cell};
 
 use serde_json::{Map, Value};
 
 use crate::protocol::Raw;
 
+use super::schema::local_target;
+
 /// A value that fits the schema as far as types, required properties, enumerations, references, bounds and well-known formats
 /// go: a pattern is met only if one of a few samples meets it. `None` when there is none, or none of a sensible size.
-pub(super) fn instance(schema: &Raw) -> Option<Value> {
-    let root: Value = schema.to().ok()?;
-    Maker { root: &root, left: Cell::new(2000) }.value(&root, &mut Vec::new())
+pub fn least(schema: &Value) -> Option<Value> {
+    Maker::of(schema, Manner::Least).value(schema, &mut Vec::new())
 }
+
+/// [`least`] of a schema that is still text.
+pub fn least_of(schema: &Raw) -> Option<Value> {
+    least(&schema.to().ok()?)
+}
+
+/// A value as [`least`] makes it that tells its reader what goes where: texts name their property, lists have an item, and what the
+/// schema itself gives as an example or a default is taken from there.
+pub fn example(schema: &Value) -> Option<Value> {
+    Maker::of(schema, Manner::Telling).value(schema, &mut Vec::new())
+}
+
+/// What the value is for.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Manner {
+    Least,
+    Telling,
+}
+
+/// How deep a value is looked for.
+const MAX_DEPTH: u32 = 150;
 
 /// The text where nothing asks for another.
 const SAMPLE: &str = "demo";
@@ -38,11 +60,31 @@ struct Maker<'s> {
     root: &'s Value,
     /// How many more values may be made: a small schema can ask for a huge one.
     left: Cell<u32>,
+    depth: Cell<u32>,
+    manner: Manner,
+    /// The property that is being made.
+    name: Cell<&'s str>,
 }
 
 impl<'s> Maker<'s> {
-    /// `open` are the references that we are inside of: one that is met again has no end.
+    fn of(root: &'s Value, manner: Manner) -> Self {
+        let (left, depth) = (Cell::new(2000), Cell::new(0));
+        Self { root, left, depth, manner, name: Cell::new(SAMPLE) }
+    }
+
+    /// A value that fits, unless that leads too deep.
     fn value(&self, schema: &'s Value, open: &mut Vec<&'s str>) -> Option<Value> {
+        if self.depth.get() == MAX_DEPTH {
+            return None;
+        }
+        self.depth.update(|depth| depth + 1);
+        let value = self.made(schema, open);
+        self.depth.update(|depth| depth - 1);
+        value
+    }
+
+    /// `open` are the references that we are inside of: one that is met again has no end.
+    fn made(&self, schema: &'s Value, open: &mut Vec<&'s str>) -> Option<Value> {
         self.left.set(self.left.get().checked_sub(1)?);
         let Value::Object(fields) = schema else {
             // `true` takes everything, `false` nothing.
@@ -54,12 +96,15 @@ impl<'s> Maker<'s> {
         if let Some(Value::Array(values)) = fields.get("enum") {
             return values.first().cloned();
         }
+        if let Some(value) = self.given(fields) {
+            return Some(value.clone());
+        }
         if let Some(Value::String(reference)) = fields.get("$ref") {
             if open.contains(&reference.as_str()) {
                 return None;
             }
             open.push(reference);
-            let value = self.value(self.root.pointer(pointer(reference)?.as_ref())?, open);
+            let value = self.value(local_target(self.root, reference)?, open);
             open.pop();
             return value;
         }
@@ -85,6 +130,14 @@ impl<'s> Maker<'s> {
             return Some(self.merged(whole, fields, open));
         }
         self.of_type(type_of(fields), fields, open)
+    }
+
+    /// What the schema gives itself.
+    fn given(&self, fields: &'s Map<String, Value>) -> Option<&'s Value> {
+        let list = fields.get("examples").and_then(|examples| examples.get(0));
+        let lone = ["example", "default"].map(|word| fields.get(word));
+        let given = [list].into_iter().chain(lone).flatten().find(|value| !value.is_null());
+        given.filter(|_| self.manner == Manner::Telling)
     }
 
     /// Adds what the schema itself requires to the object that a part of it has given.
@@ -114,11 +167,18 @@ impl<'s> Maker<'s> {
         match kind {
             "object" => self.object(fields, open).map(Value::Object),
             "array" => self.array(fields, open),
-            "string" => Some(string(fields).into()),
+            "string" => Some(string(fields, &self.sample()).into()),
             "integer" => number(fields, true),
             "number" => number(fields, false),
             "boolean" => Some(false.into()),
             _ => Some(Value::Null),
+        }
+    }
+
+    fn sample(&self) -> Cow<'static, str> {
+        match self.manner {
+            Manner::Least => SAMPLE.into(),
+            Manner::Telling => format!("<{}>", self.name.get()).into(),
         }
     }
 
@@ -129,16 +189,18 @@ impl<'s> Maker<'s> {
     ) -> Option<Map<String, Value>> {
         let properties = fields.get("properties").and_then(Value::as_object);
         let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
-        let required: Vec<&str> = required.filter_map(Value::as_str).collect();
+        let required: Vec<&'s str> = required.filter_map(Value::as_str).collect();
         let mut object = Map::new();
         // In the order of the properties, as a model is to write them.
         for (name, schema) in properties.into_iter().flatten() {
             if required.contains(&name.as_str()) {
+                self.name.set(name);
                 object.insert(name.clone(), self.value(schema, open)?);
             }
         }
         for name in required {
             if !object.contains_key(name) {
+                self.name.set(name);
                 let value = match fields.get("additionalProperties") {
                     Some(schema @ Value::Object(_)) => self.value(schema, open)?,
                     _ => Value::Null,
@@ -152,6 +214,11 @@ impl<'s> Maker<'s> {
     fn array(&self, fields: &'s Map<String, Value>, open: &mut Vec<&'s str>) -> Option<Value> {
         let least = fields.get("minItems").and_then(Value::as_u64).unwrap_or(0);
         let first = fields.get("prefixItems").and_then(Value::as_array);
+        let most = fields.get("maxItems").and_then(Value::as_u64).unwrap_or(u64::MAX);
+        let least = match self.manner {
+            Manner::Least => least,
+            Manner::Telling => least.max(1).min(most),
+        };
         let mut items = Vec::new();
         for n in 0..usize::try_from(least).ok()? {
             let schema = first.and_then(|first| first.get(n)).or_else(|| fields.get("items"));
@@ -162,11 +229,6 @@ impl<'s> Maker<'s> {
         }
         Some(items.into())
     }
-}
-
-/// A reference as a JSON pointer; only those into the schema itself.
-fn pointer(reference: &str) -> Option<String> {
-    Some(reference.strip_prefix('#')?.replace("%24", "$").replace("%25", "%"))
 }
 
 /// The type, or what the other words are about.
@@ -183,7 +245,7 @@ fn type_of(fields: &Map<String, Value>) -> &str {
     }
 }
 
-fn string(fields: &Map<String, Value>) -> String {
+fn string(fields: &Map<String, Value>, plain: &str) -> String {
     if let Some(Value::String(pattern)) = fields.get("pattern") {
         let schema = serde_json::json!({"type": "string", "pattern": pattern});
         if let Ok(validator) = jsonschema::validator_for(&schema)
@@ -204,7 +266,7 @@ fn string(fields: &Map<String, Value>) -> String {
         "ipv6" => "2001:db8::1",
         "uuid" => "00000000-0000-4000-8000-000000000000",
         "uri" | "iri" | "url" => "https://example.com/",
-        _ => SAMPLE,
+        _ => plain,
     };
     let bound =
         |word: &str| fields.get(word).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
@@ -212,7 +274,7 @@ fn string(fields: &Map<String, Value>) -> String {
     // Nobody wants to see a gigabyte of one letter.
     let least = bound("minLength").unwrap_or(0).min(10_000);
     let filled = sample.chars().chain(std::iter::repeat('o'));
-    filled.take(sample.len().max(least).min(most)).collect()
+    filled.take(sample.chars().count().max(least).min(most)).collect()
 }
 
 /// Nought, or what is nearest to it within the bounds.

@@ -5,7 +5,7 @@ use super::*;
 
 /// Makes a value and checks with a validator that it fits.
 fn fitting(schema: &Value) -> Value {
-    let value = instance(&Raw::of(schema)).unwrap_or_else(|| panic!("nothing for {schema}"));
+    let value = least(schema).unwrap_or_else(|| panic!("nothing for {schema}"));
     assert!(jsonschema::is_valid(schema, &value), "{schema} does not take {value}");
     value
 }
@@ -99,10 +99,9 @@ fn what_has_no_sensible_value_has_none() {
         json!({"type": "array", "minItems": 1_000_000_000_000_u64}),
         doubling,
     ] {
-        assert_eq!(instance(&Raw::of(&schema)), None, "{schema}");
+        assert_eq!(least(&schema), None, "{schema}");
     }
-    let Some(Value::String(long)) =
-        instance(&Raw::of(&json!({"type": "string", "minLength": 1_000_000_000})))
+    let Some(Value::String(long)) = least(&json!({"type": "string", "minLength": 1_000_000_000}))
     else {
         panic!("no string");
     };

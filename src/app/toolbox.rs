@@ -1,0 +1,68 @@
+//! The tools of a server, from its configuration.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use crate::{
+    clock::{Clock, Ids},
+    config::Config,
+    mcp::Pool,
+    net::Policies,
+    seal::Sealer,
+    tasks::Tasks,
+    tools::{Connectors, Tool, Toolbox, clock_tool::ClockTool},
+    web,
+};
+
+use super::Base;
+
+/// The tools, and the MCP servers that were set up before.
+pub(super) struct Tools {
+    pub(super) toolbox: Toolbox,
+    pub(super) connectors: Connectors,
+    pub(super) sessions: Pool,
+}
+
+impl Tools {
+    pub(super) fn new(
+        config: &Config,
+        base: &Base,
+        sealer: Arc<Sealer>,
+        clock: &Clock,
+        ids: &Ids,
+        tasks: &Tasks,
+    ) -> anyhow::Result<Self> {
+        let policies = Policies::new(&config.net).context("`net.allow`")?;
+        let connectors = Connectors::new(
+            &config.mcp,
+            policies.named.clone(),
+            base.pool.clone(),
+            sealer,
+            clock.clone(),
+            ids.clone(),
+        )?;
+        let sessions = Pool::new(
+            policies.named.clone(),
+            Connectors::places(&config.mcp),
+            clock.clone(),
+            tasks.clone(),
+            (&config.mcp).into(),
+        )?;
+        let parts = web::Parts {
+            policies,
+            clock: clock.clone(),
+            ids: ids.clone(),
+            program: std::env::current_exe().context("cannot find our own program")?,
+        };
+        let web = web::from_config(&config.tools, &parts)?;
+        let telling_time =
+            config.tools.get_current_time.enabled.then(|| ClockTool::new(clock.clone()));
+        let toolbox = Toolbox {
+            clock: telling_time.map(|clock| Arc::new(clock) as Arc<dyn Tool>),
+            web: Some(web),
+            mcp: Some((sessions.clone(), connectors.clone())),
+        };
+        Ok(Self { toolbox, connectors, sessions })
+    }
+}
