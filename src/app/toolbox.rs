@@ -8,10 +8,12 @@ use crate::{
     clock::{Clock, Ids},
     config::Config,
     mcp::Pool,
-    net::Policies,
+    net::{self, GuardedSettings, Policies},
     seal::Sealer,
     tasks::Tasks,
-    tools::{Connectors, Tool, Toolbox, clock_tool::ClockTool},
+    tools::{
+        Connectors, Tool, Toolbox, clock_tool::ClockTool, openapi::Documents, openapi_server::Apis,
+    },
     web,
 };
 
@@ -49,6 +51,14 @@ impl Tools {
             tasks.clone(),
             (&config.mcp).into(),
         )?;
+        let apis = Apis {
+            client: net::guarded(GuardedSettings {
+                read_timeout: config.tools.openapi.timeout,
+                ..GuardedSettings::new(policies.named.clone())
+            })?,
+            documents: Documents::new(&config.tools.openapi, tasks.clone()),
+            settings: Arc::new(config.tools.openapi.clone()),
+        };
         let parts = web::Parts {
             policies,
             clock: clock.clone(),
@@ -62,6 +72,7 @@ impl Tools {
             clock: telling_time.map(|clock| Arc::new(clock) as Arc<dyn Tool>),
             web: Some(web),
             mcp: Some((sessions.clone(), connectors.clone())),
+            apis: Some(apis),
         };
         Ok(Self { toolbox, connectors, sessions })
     }
