@@ -82,10 +82,9 @@ impl Mux {
         };
         for _ in 0..MOST_AT_ONCE {
             let Some(stream) = messages.as_mut() else { return true };
-            match stream.next().now_or_never() {
-                Some(next) if self.take(next).is_err() => *messages = None,
-                Some(_) => (),
-                None => break,
+            let Some(next) = stream.next().now_or_never() else { break };
+            if self.take(next).is_err() {
+                *messages = None;
             }
         }
         messages.is_none()
