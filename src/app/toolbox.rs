@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
-
 use crate::{
     clock::{Clock, Ids},
     config::Config,
     mcp::Pool,
-    net::Policies,
+    net::{self, GuardedSettings},
     seal::Sealer,
     tasks::Tasks,
-    tools::{Connectors, Tool, Toolbox, clock_tool::ClockTool},
-    web,
+    tools::{
+        Connectors, Tool, Toolbox, clock_tool::ClockTool, openapi::Documents, openapi_server::Apis,
+    },
 };
 
-use super::Base;
+use super::{Base, policies, web};
 
 /// The tools, and the MCP servers that were set up before.
 pub(super) struct Tools {
@@ -33,7 +32,7 @@ impl Tools {
         ids: &Ids,
         tasks: &Tasks,
     ) -> anyhow::Result<Self> {
-        let policies = Policies::new(&config.net).context("`net.allow`")?;
+        let policies = policies(config)?;
         let connectors = Connectors::new(
             &config.mcp,
             policies.named.clone(),
@@ -49,19 +48,22 @@ impl Tools {
             tasks.clone(),
             (&config.mcp).into(),
         )?;
-        let parts = web::Parts {
-            policies,
-            clock: clock.clone(),
-            ids: ids.clone(),
-            program: std::env::current_exe().context("cannot find our own program")?,
+        let apis = Apis {
+            client: net::guarded(GuardedSettings {
+                read_timeout: config.tools.openapi.timeout,
+                ..GuardedSettings::new(policies.named.clone())
+            })?,
+            documents: Documents::new(&config.tools.openapi, tasks.clone()),
+            settings: Arc::new(config.tools.openapi.clone()),
         };
-        let web = web::from_config(&config.tools, &parts)?;
+        let web = web(config, &policies, clock, ids)?;
         let telling_time =
             config.tools.get_current_time.enabled.then(|| ClockTool::new(clock.clone()));
         let toolbox = Toolbox {
             clock: telling_time.map(|clock| Arc::new(clock) as Arc<dyn Tool>),
             web: Some(web),
             mcp: Some((sessions.clone(), connectors.clone())),
+            apis: Some(apis),
         };
         Ok(Self { toolbox, connectors, sessions })
     }

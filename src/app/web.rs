@@ -13,8 +13,12 @@ use crate::{
 
 /// The search and page providers that are configured.
 pub fn web(config: &Config, policies: &Policies, clock: &Clock, ids: &Ids) -> anyhow::Result<Web> {
-    let parts =
-        Parts { policies: policies.clone(), clock: clock.clone(), ids: ids.clone(), program: program()? };
+    let parts = Parts {
+        policies: policies.clone(),
+        clock: clock.clone(),
+        ids: ids.clone(),
+        program: program()?,
+    };
     Ok(web::from_config(&config.tools, &parts)?)
 }
 

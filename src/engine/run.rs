@@ -294,7 +294,13 @@ impl Engine {
             Ground::Declared => RescueGround::declared,
             Ground::Guessed => RescueGround::guessed,
         };
-        tracing::info!(?ground, calls, "the text of the model was read for calls");
+        match ground {
+            RescueGround::declared => tracing::info!(calls, "the model wrote calls as text"),
+            RescueGround::guessed => tracing::info!(
+                calls,
+                "the text of the model was read for calls; if it always writes them so, set its `call_grammar`"
+            ),
+        }
         self.parts().metrics.rescue(ground, calls);
     }
 
@@ -366,10 +372,7 @@ fn lock(rest: &Mutex<Rest>) -> MutexGuard<'_, Rest> {
 }
 
 /// Lets the reader hear what has happened; waits while it is full.
-pub(super) async fn send(
-    heard: &mpsc::Sender<Vec<Numbered>>,
-    turn: &mut Turn,
-) -> Result<(), Stop> {
+pub(super) async fn send(heard: &mpsc::Sender<Vec<Numbered>>, turn: &mut Turn) -> Result<(), Stop> {
     let events = turn.take_events();
     if events.is_empty() {
         return Ok(());

@@ -12,6 +12,7 @@ pub mod contract;
 mod mcp_server;
 mod open_url;
 pub mod openapi;
+pub mod openapi_server;
 pub mod registry;
 pub mod runner;
 pub mod server;

@@ -20,6 +20,7 @@ mod model_passthrough;
 mod model_responses_wire;
 mod model_retry;
 mod model_routing;
+mod model_written;
 mod store_approvals;
 mod store_dump;
 mod store_keys;

@@ -10,6 +10,7 @@ use antiphon::{
     engine::{Engine, EngineRules, Parts},
     http::{Api, ApiParts, DoorRules, router},
     model::{Demo, Model, Patience, Router, Source, Surroundings},
+    mcp,
     net,
     seal::Sealer,
     store::keys::{self, KeyRow},
