@@ -60,7 +60,6 @@ impl App {
         clock: Clock,
         ids: Ids,
     ) -> anyhow::Result<Self> {
-        policies(config)?;
         let tasks = Tasks::default();
         let base = Base::open(config, &tasks).await?;
         let sealer = Arc::new(base.sealer(config)?);

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
-
 use crate::{
     clock::{Clock, Ids},
-    config::Config,
+    config::{Config, ReadFile},
     documents::{Limits, Parser},
     mcp::Pool,
-    net::Policies,
+    net::{self, GuardedSettings},
     seal::Sealer,
     tasks::Tasks,
     tools::{
@@ -17,12 +15,13 @@ use crate::{
         clock_tool::ClockTool,
         image::ImageApi,
         memory::{Memory, MemoryParts},
+        openapi::Documents,
+        openapi_server::Apis,
         read_file::FileReader,
     },
-    web,
 };
 
-use super::{Base, Models};
+use super::{Base, Models, policies, web, web::program};
 
 /// The tools, and the MCP servers that were set up before.
 pub(super) struct Tools {
@@ -41,7 +40,7 @@ impl Tools {
         ids: &Ids,
         tasks: &Tasks,
     ) -> anyhow::Result<Self> {
-        let policies = Policies::new(&config.net).context("`net.allow`")?;
+        let policies = policies(config)?;
         let connectors = Connectors::new(
             &config.mcp,
             policies.named.clone(),
@@ -58,16 +57,8 @@ impl Tools {
             (&config.mcp).into(),
         )?;
         let images = ImageApi::from_config(&config.tools.image_generation, &policies)?;
-        let parts = web::Parts {
-            policies,
-            clock: clock.clone(),
-            ids: ids.clone(),
-            program: std::env::current_exe().context("cannot find our own program")?,
-        };
-        let files = config.tools.read_file.enabled.then(|| {
-            let parser = Parser::new(parts.program.clone(), Limits::default());
-            FileReader::new(parser, config.tools.read_file.preview_characters.get())
-        });
+        let read_file = &config.tools.read_file;
+        let files = read_file.enabled.then(|| file_reader(read_file)).transpose()?;
         let memory = config.tools.memory.enabled.then(|| {
             Memory::new(MemoryParts {
                 pool: base.pool.clone(),
@@ -79,7 +70,15 @@ impl Tools {
                 most: config.tools.memory.max_per_user.get(),
             })
         });
-        let web = web::from_config(&config.tools, &parts)?;
+        let apis = Apis {
+            client: net::guarded(GuardedSettings {
+                read_timeout: config.tools.openapi.timeout,
+                ..GuardedSettings::new(policies.named.clone())
+            })?,
+            documents: Documents::new(&config.tools.openapi, tasks.clone()),
+            settings: Arc::new(config.tools.openapi.clone()),
+        };
+        let web = web(config, &policies, clock, ids)?;
         let telling_time =
             config.tools.get_current_time.enabled.then(|| ClockTool::new(clock.clone()));
         let toolbox = Toolbox {
@@ -89,7 +88,13 @@ impl Tools {
             memory,
             files,
             mcp: Some((sessions.clone(), connectors.clone())),
+            apis: Some(apis),
         };
         Ok(Self { toolbox, connectors, sessions })
     }
+}
+
+fn file_reader(config: &ReadFile) -> anyhow::Result<FileReader> {
+    let parser = Parser::new(program()?, Limits::default());
+    Ok(FileReader::new(parser, config.preview_characters.get()))
 }

@@ -13,13 +13,17 @@ use crate::{
 
 /// The search and page providers that are configured.
 pub fn web(config: &Config, policies: &Policies, clock: &Clock, ids: &Ids) -> anyhow::Result<Web> {
-    let parts =
-        Parts { policies: policies.clone(), clock: clock.clone(), ids: ids.clone(), program: program()? };
+    let parts = Parts {
+        policies: policies.clone(),
+        clock: clock.clone(),
+        ids: ids.clone(),
+        program: program()?,
+    };
     Ok(web::from_config(&config.tools, &parts)?)
 }
 
 /// This very program, which parses documents as a child of itself.
-fn program() -> anyhow::Result<PathBuf> {
+pub(super) fn program() -> anyhow::Result<PathBuf> {
     // A link that also leads to a program whose file was replaced meanwhile.
     let link = PathBuf::from("/proc/self/exe");
     if link.exists() {

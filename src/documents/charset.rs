@@ -29,12 +29,12 @@ fn from_meta(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(&head);
     let tags =
         head.match_indices("<meta").map(|(at, _)| head[at..].split('>').next().unwrap_or_default());
-    let labels = tags.filter_map(|tag| {
+    let mut labels = tags.filter_map(|tag| {
         let value = tag.split_once("charset")?.1.trim_start().strip_prefix('=')?.trim_start();
         let value = value.trim_start_matches(['"', '\'']);
         value.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '/')).next()
     });
-    let encoding = labels.filter_map(|label| Encoding::for_label(label.as_bytes())).next()?;
+    let encoding = labels.find_map(|label| Encoding::for_label(label.as_bytes()))?;
     // The tag could be read, so it is not UTF-16.
     Some(if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
 }

@@ -9,7 +9,7 @@ use super::{Kind, ParseError, Parsed, Task, charset::decode, html, pdf};
 /// Address space, in bytes. Also for the stack below.
 const MEMORY: u64 = 2 << 30;
 /// Processor time, in seconds; whoever waits gives up earlier.
-const CPU_SECONDS: u64 = 60;
+const CPU_SECONDS: u64 = 30;
 /// Parsers walk trees by calling themselves, as deep as the document is nested.
 const STACK: usize = 256 << 20;
 
@@ -47,7 +47,11 @@ fn limit_myself() -> io::Result<()> {
         (Resource::Fsize, 0),
         (Resource::Core, 0),
     ] {
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        let limited = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+        // Only Linux counts the address space in a way that can be limited.
+        if cfg!(target_os = "linux") || !matches!(resource, Resource::As) {
+            limited?;
+        }
     }
     Ok(())
 }

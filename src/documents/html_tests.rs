@@ -23,8 +23,8 @@ fn an_article_is_found_and_the_rest_left_out() {
 
 #[test]
 fn a_page_without_article_is_read_whole() {
-    let links: String =
-        (0..200).map(|i| format!("<li><a href='/p?id={i}'>Item number {i}</a></li>")).collect();
+    let link = |i| format!("<li><a href='/p?id={i}'>Item number {i}</a></li>");
+    let links = (0..200).map(link).collect::<Vec<_>>().concat();
     let page = parse(&format!("<title> List </title><ul>{links}</ul><script>x</script>"), URL);
     assert_eq!(page.title.as_deref(), Some("List"));
     assert!(page.text.contains("[Item number 0](https://a.org/p?id=0)"), "{}", &page.text[..200]);
@@ -60,4 +60,21 @@ fn odd_pages_are_no_trouble() {
         assert_eq!(parse(html, URL).text, expected, "{html}");
     }
     assert_eq!(parse("<p>text</p>", Some("not a url")).text, "text");
+}
+
+#[test]
+fn a_deep_page_is_read_in_time() {
+    let html = format!("{}in the deep {}<p>after", "<div>".repeat(2000), "</div>".repeat(2000));
+    assert_eq!(parse(&html, URL).text, "in the deep\n\nafter");
+    for (html, expected) in [("", 1), ("<p>x", 3), ("<p>x<b>y</b>z<i>", 4)] {
+        // html, and head and body in it, are always there.
+        assert_eq!(depth(&Document::from(html)), expected, "{html}");
+    }
+}
+
+#[test]
+fn links_are_relative_to_what_the_page_says() {
+    let html = "<base href='/other/'><p>See <a href='x?a=1&amp;b=2'>this</a> and <a href='#part'>that</a>.</p>";
+    let text = parse(html, URL).text;
+    assert!(text.contains("[this](https://a.org/other/x?a=1&b=2)"), "{text}");
 }

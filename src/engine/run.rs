@@ -296,7 +296,13 @@ impl Engine {
             Ground::Declared => RescueGround::declared,
             Ground::Guessed => RescueGround::guessed,
         };
-        tracing::info!(?ground, calls, "the text of the model was read for calls");
+        match ground {
+            RescueGround::declared => tracing::info!(calls, "the model wrote calls as text"),
+            RescueGround::guessed => tracing::info!(
+                calls,
+                "the text of the model was read for calls; if it always writes them so, set its `call_grammar`"
+            ),
+        }
         self.parts().metrics.rescue(ground, calls);
     }
 

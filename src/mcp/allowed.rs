@@ -97,7 +97,7 @@ pub(super) mod tests {
         [tool("read", true), tool("write", false)]
             .iter()
             .filter(|tool| allowed.allows(tool))
-            .map(|tool| format!("{} ", tool.name))
+            .flat_map(|tool| [&*tool.name, " "])
             .collect()
     }
 

@@ -111,7 +111,7 @@ mod tests {
         [tool("read", true), tool("write", false), tool("drop", false)]
             .iter()
             .filter(|tool| approval.is_needed(tool))
-            .map(|tool| format!("{} ", tool.name))
+            .flat_map(|tool| [&*tool.name, " "])
             .collect()
     }
 

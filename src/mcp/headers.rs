@@ -87,6 +87,13 @@ fn authorization_value(token: &Secret) -> Option<HeaderValue> {
     sensitive(&text)
 }
 
+/// Whether the name of a header says that its value is a secret.
+pub fn tells_secret(name: &HeaderName) -> bool {
+    const TELLING: [&str; 8] =
+        ["auth", "key", "token", "secret", "cookie", "password", "session", "credential"];
+    TELLING.iter().any(|word| name.as_str().contains(word))
+}
+
 fn readable(name: &str, value: &Secret) -> Option<(HeaderName, HeaderValue)> {
     Some((HeaderName::try_from(name).ok()?, sensitive(value.expose())?))
 }
@@ -118,13 +125,11 @@ impl Headers {
     /// Values that must not be seen when a server reflects them: the token, and what the name says is one. Others (`x-env: prod`) are
     /// words like any, and hiding them would damage answers.
     pub(super) fn secrets(&self) -> Vec<Secret> {
-        const TELLING: [&str; 8] =
-            ["auth", "key", "token", "secret", "cookie", "password", "session", "credential"];
         const SHORTEST: usize = 6;
         let mut secrets = Vec::new();
         for (name, value) in &self.0 {
             let Ok(value) = value.to_str() else { continue };
-            if !TELLING.iter().any(|word| name.as_str().contains(word)) {
+            if !tells_secret(name) {
                 continue;
             }
             // The token without its scheme too, for that is what a server would show.

@@ -19,6 +19,9 @@ use super::{
     rpc::{self, Incoming},
 };
 
+/// How many messages that lie there are read at once to see whether the stream has ended: a server that writes without end must not hold up others.
+const MOST_AT_ONCE: usize = 100;
+
 type Outcome = Result<Raw, McpError>;
 
 /// The messages of a server, each as its JSON text. Dropping the future of its next item loses nothing.
@@ -62,11 +65,11 @@ impl Mux {
         let place = self.place(id)?;
         // Both at once: a server may answer on the stream before it says that it took the question.
         let mut answer = pin!(self.answer(place, &send));
-        let mut sent = pin!(send(message));
+        let mut sending = pin!(send(message));
         tokio::select! {
             biased;
             outcome = &mut answer => return outcome,
-            sent = &mut sent => sent?,
+            done = &mut sending => done?,
         }
         answer.await
     }
@@ -77,14 +80,14 @@ impl Mux {
             // Somebody reads, and will find out.
             return self.waiting().over;
         };
-        let Some(stream) = messages.as_mut() else { return true };
-        while let Some(next) = stream.next().now_or_never() {
+        for _ in 0..MOST_AT_ONCE {
+            let Some(stream) = messages.as_mut() else { return true };
+            let Some(next) = stream.next().now_or_never() else { break };
             if self.take(next).is_err() {
                 *messages = None;
-                return true;
             }
         }
-        self.waiting().over
+        messages.is_none()
     }
 
     /// Drops the stream; who still waits is told.
@@ -114,7 +117,8 @@ impl Mux {
                 Ok(replies) => {
                     drop(messages);
                     for reply in replies {
-                        send(reply).await?;
+                        // Should the link be broken, the stream says so.
+                        let _ = send(reply).await;
                     }
                 }
                 Err(_told_to_all) => *messages = None,

@@ -11,8 +11,8 @@ fn mux() -> (Mux, Wire) {
     (Mux::new(messages.boxed()), wire)
 }
 
-fn answer(id: u64) -> Result<String, McpError> {
-    Ok(format!(r#"{{"id":{id},"result":{id}}}"#))
+fn answer(id: u64) -> String {
+    format!(r#"{{"id":{id},"result":{id}}}"#)
 }
 
 async fn ask(mux: &Mux, id: u64) -> String {
@@ -28,7 +28,7 @@ async fn answers_find_their_askers_in_any_order() {
     let (mut a, mut b) = (Box::pin(ask(&mux, 1)), Box::pin(ask(&mux, 2)));
     assert!((&mut a).now_or_never().is_none() && (&mut b).now_or_never().is_none());
     for id in [2, 9, 1] {
-        wire.send(answer(id)).await.unwrap();
+        wire.send(Ok(answer(id))).await.unwrap();
     }
     assert_eq!(join(a, b).await, ("1".to_owned(), "2".to_owned()));
     assert!(mux.waiting().askers.is_empty());
@@ -42,8 +42,8 @@ async fn another_reads_on_when_the_reader_goes() {
     assert!((&mut first).now_or_never().is_none());
     assert!((&mut second).now_or_never().is_none());
     drop(first);
-    wire.send(answer(1)).await.unwrap();
-    wire.send(answer(2)).await.unwrap();
+    wire.send(Ok(answer(1))).await.unwrap();
+    wire.send(Ok(answer(2))).await.unwrap();
     assert_eq!(second.await, "2");
     assert!(mux.waiting().askers.is_empty());
 }
@@ -81,18 +81,25 @@ async fn an_end_while_nobody_waits_is_seen() {
 }
 
 #[tokio::test]
+async fn looking_for_the_end_does_not_read_without_end() {
+    let note = || Some((Ok(r#"{"method":"x"}"#.to_owned()), ()));
+    let endless = Mux::new(futures::stream::unfold((), move |()| async move { note() }).boxed());
+    assert!(!endless.is_over());
+}
+
+#[tokio::test]
 async fn questions_of_the_server_are_answered_on_the_way() {
     let (mux, mut wire) = mux();
     wire.send(Ok(r#"{"id":5,"method":"ping"}"#.to_owned())).await.unwrap();
-    wire.send(answer(1)).await.unwrap();
-    let sent = Arc::new(Mutex::new(Vec::new()));
+    wire.send(Ok(answer(1))).await.unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
     let send = |message: Vec<u8>| {
-        sent.lock().unwrap().push(String::from_utf8(message).unwrap());
+        seen.lock().unwrap().push(String::from_utf8(message).unwrap());
         async { Ok(()) }
     };
     let result = mux.ask(1, b"question".to_vec(), send).await.unwrap();
     assert_eq!(result.json(), "1");
-    assert_eq!(*sent.lock().unwrap(), ["question", r#"{"jsonrpc":"2.0","id":5,"result":{}}"#]);
+    assert_eq!(*seen.lock().unwrap(), ["question", r#"{"jsonrpc":"2.0","id":5,"result":{}}"#]);
 }
 
 #[tokio::test]

@@ -86,8 +86,7 @@ fn no_sentence_and_no_debug_output_holds_a_secret() {
         r#"{"server_label":"s","headers":{"x":"hunter2\n"}}"#,
         r#"{"server_label":"s","server_url":"https://u:hunter2@"}"#,
     ] {
-        let wrong =
-            parse(json).map(|tool| format!("{tool:?}")).unwrap_or_else(|wrong| wrong.to_string());
+        let wrong = parse(json).map_or_else(|wrong| wrong.to_string(), |tool| format!("{tool:?}"));
         assert!(!wrong.contains("hunter2"), "{wrong}");
     }
     let tool = parse(r#"{"server_label":"s","authorization":"hunter2","headers":{"x":"hunter2"}}"#)

@@ -180,7 +180,11 @@ impl Session {
 
 impl Lease {
     /// Asks and waits. When the future is dropped, the server is told that nobody waits any more.
-    pub(super) async fn ask(&self, method: &str, params: &impl Serialize) -> Result<Raw, McpError> {
+    pub(super) async fn ask(
+        &self,
+        method: &str,
+        params: &(impl Serialize + Sync),
+    ) -> Result<Raw, McpError> {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let message = rpc::request(id, method, params);
         let mut waiting = Waiting { session: Some(self.0.clone()), id };

@@ -182,7 +182,7 @@ impl Streamable {
                         {
                             return outcome;
                         }
-                        Incoming::Asked { reply } => self.tell(reply).await?,
+                        Incoming::Asked { reply } => self.reply(reply).await,
                         Incoming::Answer { .. } | Incoming::Told => (),
                     }
                 }
@@ -194,6 +194,13 @@ impl Streamable {
             response = self.resume(last).await?;
         }
         Err(McpError::Ended)
+    }
+
+    /// Answers what the server asked. Should it not want the answer, ours to wait for may come nonetheless.
+    async fn reply(&self, reply: Vec<u8>) {
+        if let Err(error) = self.tell(reply).await {
+            tracing::debug!(%error, "MCP server refused an answer");
+        }
     }
 
     async fn resume(&self, last: &str) -> Result<Response, McpError> {

@@ -65,7 +65,7 @@ pub(super) struct Pages {
     list: ToolList,
     names: HashSet<String>,
     cursor: Option<String>,
-    pages: usize,
+    read: usize,
     most: usize,
     bytes: usize,
     limit: usize,
@@ -84,7 +84,7 @@ impl Pages {
             list: ToolList::default(),
             names: HashSet::new(),
             cursor: None,
-            pages: 0,
+            read: 0,
             most,
             bytes: 0,
             limit,
@@ -117,20 +117,20 @@ impl Pages {
             match read(tool) {
                 Some(tool) if self.names.insert(tool.name.clone()) => self.list.tools.push(tool),
                 Some(tool) => {
-                    tracing::warn!(name = %tool.name, "MCP tool listed twice; the first counts")
+                    tracing::warn!(name = %tool.name, "MCP tool listed twice; the first counts");
                 }
                 None => tracing::warn!(
                     "MCP tool without a name, or with a schema that cannot be read, left out"
                 ),
             }
         }
-        self.pages += 1;
+        self.read += 1;
         match page.next_cursor.filter(|cursor| !cursor.is_empty()) {
             None => Ok(Some(std::mem::take(&mut self.list))),
             Some(cursor) if cursor.len() > LONGEST_CURSOR => {
                 Err(McpError::invalid("the cursor of its list is too long"))
             }
-            Some(_) if self.pages == MOST_PAGES => Err(McpError::TooManyTools(self.most)),
+            Some(_) if self.read == MOST_PAGES => Err(McpError::TooManyTools(self.most)),
             Some(cursor) if self.cursor.as_ref() == Some(&cursor) => {
                 Err(McpError::invalid("its list of tools does not end"))
             }

@@ -149,6 +149,37 @@ pub struct ImageTool {
     pub extra: Extra,
 }
 
+/// An HTTP API whose operations become tools; an extension. Its headers are written as `null`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct OpenApiTool {
+    /// What its calls are listed under.
+    pub server_label: String,
+    /// The OpenAPI document: an object, or a text that holds JSON or YAML. Either this or `schema_url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Raw>,
+    /// Where the document is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_url: Option<String>,
+    /// The URL of the API, or of one of the document's servers. Without it: the document's first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_url: Option<String>,
+    /// The name of a credential of the server's configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
+    /// Sent with every call.
+    #[serde(default)]
+    pub headers: Hidden<Option<BTreeMap<String, String>>>,
+    /// The operations that are offered, by id or by the name of the tool. Without it: all; empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_operations: Option<Vec<String>>,
+    /// Which calls need the client's consent. Without it: all that do more than read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require_approval: Option<Raw>,
+    /// Fields this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
 /// Something that a client tells us and that is never printed, stored or told back: it is written as `null`.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct Hidden<T>(T);
@@ -180,5 +211,30 @@ impl<T> Serialize for Hidden<T> {
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Hidden<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         T::deserialize(deserializer).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::json::located;
+
+    #[test]
+    fn an_api_is_written_back_without_its_headers() {
+        let mut json = json!({
+            "server_label": "pets", "schema": {"openapi": "3.1.0", "b": 1.0, "a": 2}, "credential": "pets",
+            "server_url": "https://a.example", "headers": {"x-key": "hunter2"}, "allowed_operations": [],
+            "require_approval": {"never": {"tool_names": ["list"]}}, "more": 1,
+        });
+        let tool: OpenApiTool = located(&json.to_string()).unwrap();
+        assert_eq!(tool.headers.expose().as_ref().unwrap()["x-key"], "hunter2");
+        assert!(!format!("{tool:?}").contains("hunter2"), "{tool:?}");
+        json["headers"] = serde_json::Value::Null;
+        assert_eq!(serde_json::to_value(&tool).unwrap(), json);
+        let least: OpenApiTool =
+            located(r#"{"server_label":"a","headers":null,"schema":null}"#).unwrap();
+        assert_eq!((least.headers.expose(), least.schema), (&None, None));
     }
 }

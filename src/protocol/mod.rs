@@ -13,7 +13,6 @@ pub mod hosted_tool;
 pub mod ids;
 pub mod item;
 pub mod json;
-pub mod openapi_tool;
 pub mod principal;
 pub mod request;
 pub mod response;

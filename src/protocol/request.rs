@@ -223,6 +223,9 @@ fn check_names(tools: &[Tool], path: &str) -> Result<(), ApiError> {
             Tool::Mcp(tool) => {
                 check_name(&tool.server_label, 128, &format!("{path}.server_label"))?;
             }
+            Tool::OpenApi(tool) => {
+                check_name(&tool.server_label, 128, &format!("{path}.server_label"))?;
+            }
             // They have no names.
             _ => (),
         }

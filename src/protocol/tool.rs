@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::{
-    hosted_tool::{ImageTool, McpTool, WebSearchTool},
+    hosted_tool::{ImageTool, McpTool, OpenApiTool, WebSearchTool},
     json::{Extra, Raw, null_is_default, read_nested, tag_of, tagged},
 };
 
@@ -45,6 +45,8 @@ tagged! {
         Clock(ClientTool) = "antiphon:clock",
         /// Pages that the server opens; an extension.
         OpenUrl(ClientTool) = "antiphon:open_url",
+        /// An HTTP API that an OpenAPI document describes; an extension.
+        OpenApi(OpenApiTool) = "antiphon:openapi",
         /// What the server remembers about a user; an extension.
         Memory(ClientTool) = "antiphon:memory",
         /// Pages of a file that is too large for the context; an extension.

@@ -56,7 +56,8 @@ pub async fn find(
     viewer: Viewer<'_>,
     id: &str,
 ) -> Result<Option<Connector>, StoreError> {
-    let row = sqlx::query!(
+    let row = sqlx::query_as!(
+        Row,
         r#"select id, label, created_at, definition as "definition: Json<Raw>", secrets from connectors
            where id = $1 and tenant_id = $2 and ($3::text is null or owner = $3)"#,
         id,
@@ -65,13 +66,7 @@ pub async fn find(
     )
     .fetch_optional(db)
     .await?;
-    Ok(row.map(|row| Connector {
-        id: row.id,
-        label: row.label,
-        created_at: row.created_at,
-        definition: row.definition.0,
-        secrets: row.secrets,
-    }))
+    Ok(row.map(Connector::from))
 }
 
 /// The connector of this label, as its viewer may see it.
@@ -81,7 +76,8 @@ pub async fn find_by_label(
     viewer: Viewer<'_>,
     label: &str,
 ) -> Result<Option<Connector>, StoreError> {
-    let row = sqlx::query!(
+    let row = sqlx::query_as!(
+        Row,
         r#"select id, label, created_at, definition as "definition: Json<Raw>", secrets from connectors
            where label = $1 and tenant_id = $2 and ($3::text is null or owner = $3)"#,
         label,
@@ -90,13 +86,7 @@ pub async fn find_by_label(
     )
     .fetch_optional(db)
     .await?;
-    Ok(row.map(|row| Connector {
-        id: row.id,
-        label: row.label,
-        created_at: row.created_at,
-        definition: row.definition.0,
-        secrets: row.secrets,
-    }))
+    Ok(row.map(Connector::from))
 }
 
 /// A page of the connectors that a viewer may see, from after the connector `after`.
@@ -108,7 +98,8 @@ pub async fn list(
     descending: bool,
     limit: i64,
 ) -> Result<Vec<Connector>, StoreError> {
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        Row,
         r#"select id, label, created_at, definition as "definition: Json<Raw>", secrets from connectors
            where tenant_id = $1 and ($2::text is null or owner = $2)
              and ($3::text is null
@@ -124,16 +115,7 @@ pub async fn list(
     )
     .fetch_all(db)
     .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| Connector {
-            id: row.id,
-            label: row.label,
-            created_at: row.created_at,
-            definition: row.definition.0,
-            secrets: row.secrets,
-        })
-        .collect())
+    Ok(rows.into_iter().map(Connector::from).collect())
 }
 
 /// Puts what `changed` says in the place of what was there before: `was`, its definition and its secrets. False when the viewer may not
@@ -177,4 +159,18 @@ pub async fn delete(
     .execute(db)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+struct Row {
+    id: String,
+    label: String,
+    created_at: OffsetDateTime,
+    definition: Json<Raw>,
+    secrets: String,
+}
+
+impl From<Row> for Connector {
+    fn from(Row { id, label, created_at, definition, secrets }: Row) -> Self {
+        Self { id, label, created_at, definition: definition.0, secrets }
+    }
 }

@@ -156,7 +156,7 @@ impl Lead {
             {
                 let text = &held[value.string..at];
                 if was_key {
-                    let is_first = std::mem::replace(&mut value.keys, true);
+                    let is_first = !std::mem::replace(&mut value.keys, true);
                     let is_of_a_call = CALL_KEYS.contains(&text)
                         && !(is_first && NEVER_FIRST.contains(&text))
                         || tools.has(text)
@@ -180,8 +180,12 @@ impl Lead {
                 _ => (),
             }
             // A list of something else than objects.
-            let is_between = matches!(byte, b'{' | b'}' | b',' | b' ' | b'\n' | b'\r' | b'\t');
-            if value.is_list && value.depth == 1 && !is_between && at > self.at && !was_string {
+            let is_other = match (byte, value.depth) {
+                (b'[', depth) => depth == 2,
+                (b'{' | b'}' | b']' | b',' | b' ' | b'\n' | b'\r' | b'\t', _) => false,
+                (_, depth) => depth == 1,
+            };
+            if value.is_list && is_other && !was_string {
                 return false;
             }
         }

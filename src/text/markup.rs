@@ -191,7 +191,7 @@ impl Markup {
         let (_, inside) = last.split_once('>')?;
         let inside = inside.trim_start();
         let begins = |tag: &str| tag.starts_with(inside) || inside.starts_with(tag);
-        let tags = ["<invoke", "</", "<｜DSML｜invoke", concat!("<", "antml:invoke")];
+        let tags = ["<invoke", "</", "<｜DSML｜invoke"];
         let is_wrapper = last.split('>').next()?.contains("function_calls");
         (is_open && is_wrapper && !tags.iter().any(|tag| begins(tag)) && !last.contains("</"))
             .then_some(last)

@@ -146,6 +146,9 @@ const CASES: &[Case] = &[
     (AUTO, "{\"name\":\"Alice\",\"id\":1}", &["T:{\"name\":\"Alice\",\"id\":1}"]),
     (AUTO, "{\"city\":\"Oslo\"}", &["T:{\"city\":\"Oslo\"}"]),
     (AUTO, "[1,{\"name\":\"now\"}]", &["T:[1,{\"name\":\"now\"}]"]),
+    (AUTO, "[ 1,{\"name\":\"now\"}]", &["T:[ 1,{\"name\":\"now\"}]"]),
+    (AUTO, "[[{\"name\":\"now\"}]]", &["T:[[{\"name\":\"now\"}]]"]),
+    (AUTO, "{\"input\":1,\"name\":\"now\"}", &["T:{\"input\":1,\"name\":\"now\"}"]),
     (AUTO, "{\"name\":\"now\"} it is", &["T:{\"name\":\"now\"} it is"]),
     (AUTO, "```json\n{\"name\":\"now\"}\n```\n", &["W:```json\n{\"name\":\"now\"}\n```\n"]),
     (

@@ -176,7 +176,11 @@ fn definition(endpoint: &Endpoint, asked: &McpParam) -> String {
 fn output(result: &CallResult) -> ToolOutput {
     let mut told = vec![Part::input_text(result.text())];
     told.extend(result.images().filter_map(|image| image.data_url()).map(|url| {
-        Part::InputImage(InputImage { image_url: Some(url), ..InputImage::default() })
+        Part::InputImage(InputImage {
+            image_url: Some(url),
+            detail: "auto".to_owned(),
+            ..InputImage::default()
+        })
     }));
     ToolOutput { told, fields: Extra::new() }
 }

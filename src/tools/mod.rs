@@ -14,6 +14,7 @@ mod mcp_server;
 pub mod memory;
 mod open_url;
 pub mod openapi;
+pub mod openapi_server;
 pub mod read_file;
 pub mod registry;
 pub mod runner;

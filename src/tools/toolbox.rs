@@ -17,6 +17,7 @@ use super::{
     mcp_server::{self, McpServer},
     memory::Memory,
     open_url::{OpenUrl, Snippets},
+    openapi_server::{Apis, OpenApiServer},
     read_file::{FileReader, Files, ReadFile},
     server::ToolServer,
     web_search::WebSearch,
@@ -37,6 +38,8 @@ pub struct Toolbox {
     pub files: Option<FileReader>,
     /// MCP servers: the sessions with them, and those that were set up before.
     pub mcp: Option<(Pool, Connectors)>,
+    /// HTTP APIs.
+    pub apis: Option<Apis>,
 }
 
 /// What a request names.
@@ -133,6 +136,15 @@ impl Toolbox {
                     let server = connectors.resolve(asker.viewer, parsed, &place).await?;
                     let scope = scope(asker);
                     let server = McpServer::new(server, pool.clone(), scope, tool);
+                    assembly.servers.push(Arc::new(server));
+                }
+                ToolParam::OpenApi(tool) => {
+                    if !labels.insert(&*tool.server_label) {
+                        return Err(twice(at, &tool.server_label));
+                    }
+                    let off = || not_set_up(at, asked, "tools.openapi");
+                    let apis = self.apis.as_ref().ok_or_else(off)?;
+                    let server = OpenApiServer::new(tool, apis, &format!("tools[{at}]"))?;
                     assembly.servers.push(Arc::new(server));
                 }
                 ToolParam::Function(_)

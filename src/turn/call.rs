@@ -7,7 +7,10 @@ use crate::{
         Event, Extra, Item, ItemStatus, Raw,
         item::{CustomToolCall, FunctionCall},
     },
-    text::json_scan::{JsonScan, JsonState},
+    text::{
+        arg_stream::ArgStream,
+        json_scan::{JsonScan, JsonState},
+    },
 };
 
 use super::{
@@ -26,6 +29,9 @@ pub(super) struct OpenCall {
     arguments: String,
     /// How much of the arguments the client has heard.
     heard: usize,
+    /// Takes the free text of a custom tool out of its arguments, and what of it the client has heard.
+    free_text: ArgStream,
+    free_text_heard: String,
     /// Its place and id, once it is announced.
     place: Option<(usize, Arc<str>)>,
     call_id: String,
@@ -85,6 +91,8 @@ impl Turn {
             target,
             arguments: String::new(),
             heard: 0,
+            free_text: ArgStream::default(),
+            free_text_heard: String::new(),
             place: None,
             call_id: String::new(),
             data: None,
@@ -107,7 +115,14 @@ impl Turn {
         if call.position != position {
             return;
         }
-        call.scan.push(piece);
+        // What waits is heard as soon as the call is whole, and ends it: what its backend appends after that never belonged to it, whether
+        // it comes in the same piece or in the next.
+        let piece = if self.round.held.is_empty() {
+            call.scan.push(piece);
+            piece
+        } else {
+            &piece[..call.scan.read_value(piece)]
+        };
         call.arguments.push_str(piece);
         // `null` stands for no arguments, which are written `{}`: it must not be heard before it is known to be something else.
         // White space tells nothing, and some models write a lot of it: it is not worth another look at the whole.
@@ -203,8 +218,17 @@ impl Turn {
             Target::Hosted(HostedTarget { shape: Shape::Mcp, .. }) | Target::Refused(_) => {
                 self.emit(Event::McpArgumentsDelta { item_id, output_index, delta });
             }
+            Target::Custom { .. } => {
+                let pieces = call.free_text.push(&delta);
+                let texts = pieces.into_iter().filter(|piece| &*piece.name == "input");
+                let delta: String = texts.map(|piece| piece.text).collect();
+                if !delta.is_empty() {
+                    call.free_text_heard.push_str(&delta);
+                    self.emit(Event::InputDelta { item_id, output_index, delta });
+                }
+            }
             // Their arguments are no text of the client's.
-            Target::Custom { .. } | Target::Client(_) | Target::Hosted(_) => (),
+            Target::Client(_) | Target::Hosted(_) => (),
         }
     }
 
@@ -262,7 +286,7 @@ impl Turn {
 
     fn finish_call(&mut self, call: OpenCall, status: ItemStatus) {
         let Some((output_index, item_id)) = call.place else { return };
-        let OpenCall { target, arguments, call_id, data, .. } = call;
+        let OpenCall { target, arguments, call_id, data, free_text_heard, .. } = call;
         let id = item_id.to_string();
         let handed_over = status == ItemStatus::Completed;
         let status_of_item = Some(status);
@@ -287,14 +311,19 @@ impl Turn {
                 })
             }
             Target::Custom { name, namespace } => {
-                let input = if handed_over {
+                let whole = if handed_over {
                     client_call::free_text(&arguments)
                 } else {
                     client_call::free_text_so_far(&arguments)
                 };
-                if !input.is_empty() {
+                // What was heard cannot be taken back, however broken the rest is.
+                let (input, rest) = match whole.strip_prefix(&*free_text_heard) {
+                    Some(rest) => (whole.clone(), rest.to_owned()),
+                    None => (free_text_heard, String::new()),
+                };
+                if !rest.is_empty() {
                     let item_id = Arc::clone(&item_id);
-                    self.emit(Event::InputDelta { item_id, output_index, delta: input.clone() });
+                    self.emit(Event::InputDelta { item_id, output_index, delta: rest });
                 }
                 self.emit(Event::InputDone { item_id, output_index, input: input.clone() });
                 Item::CustomToolCall(CustomToolCall {

@@ -260,6 +260,7 @@ impl Catalog {
             | Tool::ImageGeneration(_)
             | Tool::Clock(_)
             | Tool::OpenUrl(_)
+            | Tool::OpenApi(_)
             | Tool::Memory(_)
             | Tool::ReadFile(_)
             | Tool::Unknown(_) => (),

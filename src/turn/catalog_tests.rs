@@ -43,7 +43,7 @@ fn names_are_such_as_every_backend_takes() {
     assert_eq!((digest(&names[4]), digest(&names[5])), (Some(8), Some(8)));
     assert_ne!(names[4], names[5]);
     let rest =
-        ["crm__find", "crm__note", "erp__find", "shell", "clock", "search", "search_2", "open"];
+        ["crm__find", "crm__note", "erp__find", "shell", "clock", "search", "mcp_web_search", "open"];
     assert_eq!(names[6..], rest);
 }
 
@@ -167,7 +167,7 @@ fn choices_in_all_their_forms() {
         (json!({ "type": "shell" }), named("shell")),
         (json!({ "type": "apply_patch" }), named("apply_patch")),
         (json!({ "type": "computer" }), named("computer")),
-        (json!({ "type": "mcp", "server_label": "web", "name": "search" }), named("search_2")),
+        (json!({ "type": "mcp", "server_label": "web", "name": "search" }), named("mcp_web_search")),
         (json!({ "type": "mcp", "server_label": "docs" }), named("search")),
         (json!({ "type": "mcp", "server_label": "web" }), FirstChoice::Required),
         (json!({ "type": "allowed_tools", "tools": [function("a.b")] }), FirstChoice::Auto),
@@ -233,7 +233,7 @@ fn allowed_tools_are_all_that_is_offered_and_all_that_is_called() {
     ] });
     let catalog = catalog(&tools, &choice).unwrap();
     let names: Vec<&str> = catalog.offered().iter().map(|tool| &*tool.name).collect();
-    assert_eq!(names, ["f", "shell", "search", "search_2", "open"]);
+    assert_eq!(names, ["f", "shell", "search", "mcp_web_search", "open"]);
     for name in ["g", "clock", "nobody"] {
         assert!(matches!(catalog.target(name), Target::Refused(_)), "{name}");
     }

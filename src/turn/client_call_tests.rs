@@ -37,10 +37,11 @@ fn a_custom_tool_gets_plain_text() {
     ];
     assert_snapshot!(heard(custom(), deltas), @r#"
     2 output_item.added 0 {"type":"custom_tool_call","id":"ctc_00ab0000","status":"in_progress","call_id":"c1","name":"patch","input":""}
-    3 custom_tool_call_input.delta 0 "*** A\n+hé \"q\""
-    4 custom_tool_call_input.done 0 "*** A\n+hé \"q\""
-    5 output_item.done 0 {"type":"custom_tool_call","id":"ctc_00ab0000","status":"completed","call_id":"c1","name":"patch","input":"*** A\n+hé \"q\""}
-    6 completed completed [ctc_00ab0000]
+    3 custom_tool_call_input.delta 0 "*** A\n+h"
+    4 custom_tool_call_input.delta 0 "é \"q\""
+    5 custom_tool_call_input.done 0 "*** A\n+hé \"q\""
+    6 output_item.done 0 {"type":"custom_tool_call","id":"ctc_00ab0000","status":"completed","call_id":"c1","name":"patch","input":"*** A\n+hé \"q\""}
+    7 completed completed [ctc_00ab0000]
     "#);
     for (arguments, input) in [
         (r#"{"patch":"x"}"#, "x"),

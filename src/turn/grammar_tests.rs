@@ -74,7 +74,8 @@ fn added(items: &mut Vec<Heard>, event: &Value) {
     assert_eq!(event["output_index"], items.len(), "{event}");
     for open in items.iter().filter(|item| item.done.is_none()) {
         assert!(
-            open.kind == "mcp_call" && open.arguments_done.is_some(),
+            matches!(&*open.kind, "mcp_list_tools" | "web_search_call" | "image_generation_call")
+                || open.kind == "mcp_call" && open.arguments_done.is_some(),
             "{event} while {} is being written",
             open.id
         );
@@ -83,7 +84,9 @@ fn added(items: &mut Vec<Heard>, event: &Value) {
     let kind = item["type"].as_str().unwrap();
     let id = item["id"].as_str().unwrap();
     assert!(id.ends_with(&format!("_00ab{:04x}", items.len())), "{item}");
-    assert_eq!(item["status"], "in_progress", "{item}");
+    if !matches!(kind, "mcp_list_tools" | "mcp_approval_request") {
+        assert_eq!(item["status"], "in_progress", "{item}");
+    }
     match kind {
         "message" => assert_eq!(item["content"], json!([])),
         "reasoning" => {
@@ -96,6 +99,9 @@ fn added(items: &mut Vec<Heard>, event: &Value) {
             assert_eq!(item["arguments"], "");
             assert!(item["output"].is_null() && item["error"].is_null(), "{item}");
         }
+        "web_search_call" => assert!(item["action"].is_null(), "{item}"),
+        "image_generation_call" => assert!(item["result"].is_null(), "{item}"),
+        "mcp_list_tools" => assert_eq!(item["tools"], json!([])),
         _ => (),
     }
     items.push(Heard {
@@ -176,6 +182,28 @@ fn hear(item: &mut Heard, event: &Value) {
             let how = name.strip_prefix("mcp_call.").unwrap();
             assert!(item.ended.replace(how.to_owned()).is_none(), "{event}");
         }
+        ("mcp_list_tools", "mcp_list_tools.in_progress")
+        | ("web_search_call", "web_search_call.in_progress")
+        | ("image_generation_call", "image_generation_call.in_progress") => {
+            assert!(item.arguments_done.replace("waits".to_owned()).is_none(), "{event}");
+        }
+        ("web_search_call", "web_search_call.searching")
+        | ("image_generation_call", "image_generation_call.generating") => {
+            let before = item.arguments_done.replace("runs".to_owned());
+            assert_eq!(before.as_deref(), Some("waits"), "{event}");
+        }
+        ("image_generation_call", "image_generation_call.partial_image") => {
+            assert_eq!(item.arguments_done.as_deref(), Some("runs"), "{event}");
+            assert!(item.ended.is_none(), "{event}");
+        }
+        ("web_search_call", "web_search_call.completed")
+        | ("image_generation_call", "image_generation_call.completed") => {
+            assert!(item.ended.replace("completed".to_owned()).is_none(), "{event}");
+        }
+        ("mcp_list_tools", "mcp_list_tools.completed" | "mcp_list_tools.failed") => {
+            let how = name.strip_prefix("mcp_list_tools.").unwrap();
+            assert!(item.ended.replace(how.to_owned()).is_none(), "{event}");
+        }
         (kind, _) => panic!("{name} for {kind}"),
     }
 }
@@ -224,7 +252,7 @@ fn close_part(parts: &mut [HeardPart], event: &Value) {
 fn done(item: &mut Heard, whole: &Value) {
     assert_eq!(whole["id"], *item.id, "{whole}");
     assert_eq!(whole["type"], *item.kind, "{whole}");
-    let status = whole["status"].as_str().unwrap();
+    let status = whole["status"].as_str().unwrap_or("completed");
     let parts = |parts: &[HeardPart]| -> Vec<Value> {
         parts.iter().map(|part| part.done.clone().unwrap()).collect()
     };
@@ -255,9 +283,22 @@ fn done(item: &mut Heard, whole: &Value) {
             assert_eq!(status == "completed", whole["output"].is_string(), "{whole}");
             assert_eq!(status == "failed", whole["error"].is_object(), "{whole}");
         }
+        "web_search_call" => {
+            assert!(whole["action"]["type"].is_string(), "{whole}");
+            assert_eq!(item.ended.is_some(), status == "completed", "{whole}");
+        }
+        "image_generation_call" => {
+            assert_eq!(whole["result"].is_string(), status == "completed", "{whole}");
+            assert_eq!(item.ended.is_some(), status == "completed", "{whole}");
+        }
+        "mcp_list_tools" => {
+            let how = if whole["error"].is_null() { "completed" } else { "failed" };
+            assert_eq!(item.ended.as_deref(), Some(how), "{whole}");
+        }
         _ => (),
     }
-    let failed = status == "failed" && item.kind == "mcp_call";
+    let hosted = ["mcp_call", "web_search_call", "image_generation_call"];
+    let failed = status == "failed" && hosted.contains(&&*item.kind);
     assert!(failed || matches!(status, "completed" | "incomplete"), "{whole}");
     item.done = Some(whole.clone());
 }

@@ -32,7 +32,7 @@ pub(super) struct Round {
     blank: String,
     blank_logprobs: Vec<Logprob>,
     /// What came while a call was not whole yet: items stand one after the other. Nothing of the open call is in it.
-    held: VecDeque<Delta>,
+    pub(super) held: VecDeque<Delta>,
     /// The calls that began, to tell doubles.
     pub(super) seen: Vec<SeenCall>,
     /// Calls that antiphon answers.

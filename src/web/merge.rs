@@ -1,6 +1,9 @@
 //! The results of several queries as one list. Pure.
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    fmt::Write as _,
+};
 
 use url::Url;
 
@@ -44,7 +47,7 @@ pub(super) fn identity(url: &Url) -> String {
     let host = host.strip_prefix("www.").unwrap_or(host).trim_end_matches('.');
     let mut identity = host.to_owned();
     if let Some(port) = url.port() {
-        identity.push_str(&format!(":{port}"));
+        _ = write!(identity, ":{port}");
     }
     identity.push_str(url.path().trim_end_matches('/'));
     let mut separator = '?';

@@ -105,7 +105,7 @@ impl Pages {
                 match page.and_then(sufficient) {
                     Ok(page) => pages[place] = Some(page),
                     Err(error) => {
-                        tracing::debug!(provider = provider.name(), %error, "a page is read without the provider")
+                        tracing::debug!(provider = provider.name(), %error, "a page is read without the provider");
                     }
                 }
             }

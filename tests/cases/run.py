@@ -4,13 +4,15 @@
 `ANTIPHON_CASES` names another folder of cases. The last line says how many passed, failed and were skipped.
 """
 import argparse
+import contextlib
+import http.server
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
+import threading
 import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -19,10 +21,10 @@ import install  # noqa: E402
 from server import Antiphon, free_ports  # noqa: E402
 
 # The areas that must pass as a whole; others join with what they test.
-AREAS = ("upstream-stream", "responses-events", "tool-calls", "leaked-markup", "reasoning", "input", "errors", "state")
+AREAS = ("upstream-stream", "responses-events", "tool-calls", "leaked-markup", "mcp", "web-and-code", "reasoning", "input", "errors", "state")
 DISPUTED_AT_MOST = 5
 # Settings of the cases that hold for every server this starts.
-SETTINGS = {"two_keys": True, "files": True, "idempotency": True, "keepalive_s": 1}
+SETTINGS = {"two_keys": True, "files": True, "idempotency": True, "keepalive_s": 1, "web_search": True}
 # A setting that goes by model name, and the dialect keys it becomes (a callable makes them from the setting's value).
 DIALECT_KEYS = {
     "rescue": lambda grammar: {"rescue": "off"} if grammar == "off" else {"call_grammar": grammar, "rescue": "off"},
@@ -42,7 +44,7 @@ def main() -> int:
     left_out = set_aside(cases, ours=options.cases == HERE / "public")
     run = [case for case in cases if case["id"] not in left_out]
     port = free_ports(2)
-    with Antiphon(config(run, port), tenants=("a", "b")) as server:
+    with searxng() as search, Antiphon(config(run, port, search), tenants=("a", "b")) as server:
         report = play(run, server, port, options)
         if any(not case["pass"] for case in report["cases"]):
             print(f"\nThe server's log ends:\n{server.tail()}\n")
@@ -106,17 +108,17 @@ def set_aside(cases: list[dict], ours: bool) -> dict[str, str]:
 
 def needs(case: dict) -> set[str]:
     """The features of later.toml that a case uses, read off its requests."""
-    found = {"mcp"} if case.get("mcp") else set()
+    found = set()
     for body in bodies(case["steps"]):
         if body.get("truncation") == "auto":
             found.add("truncation_auto")
         tools = body.get("tools")
         for tool in tools if isinstance(tools, list) else []:
             kind = tool.get("type") if isinstance(tool, dict) else None
-            if kind == "mcp":
-                found.add("mcp")
-            elif isinstance(kind, str) and re.match(r"(file_search|web_search|code_interpreter|image_generation)", kind):
-                found.add("hosted_tool")
+            if kind == "file_search":
+                found.add("file_search")
+            elif kind == "code_interpreter":
+                found.add("code_interpreter")
     return found
 
 
@@ -130,11 +132,37 @@ def bodies(steps: list[dict]) -> list[dict]:
     return found
 
 
-def config(cases: list[dict], port: int) -> str:
-    """The antiphon.toml for these cases: one scripted backend, and overrides for the profiles they use."""
+@contextlib.contextmanager
+def searxng():
+    """A SearXNG with one result for every query; gives its address."""
+    class Answers(http.server.BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            found = [{"url": "https://example.org/oslo?id=1", "title": "Oslo", "content": "Sunny, 21 degrees.", "engine": "stub"}]
+            body = json.dumps({"query": "", "number_of_results": 1, "results": found}).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = answer
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def config(cases: list[dict], port: int, search: str) -> str:
+    """The antiphon.toml for these cases: one scripted backend, overrides for the profiles they use, and a search."""
     lines = ["[http]", f"ping_seconds = {SETTINGS['keepalive_s']}", "[net]", f'allow = ["127.0.0.1:{port + 1}", "127.0.0.1:1"]']
     if any("file_search" in (case.get("settings") or {}) for case in cases):
         lines += ["[models]", 'embedding = "e-256"']
+    lines += ["[tools.web_search]", 'provider = "searxng"', f'base_url = "{search}"']
     lines += ["[[upstreams]]", 'name = "script"', f'base_url = "http://127.0.0.1:{port}/v1"', 'dialect = "generic"',
               'models = ["m*", "text-embedding-*", "e-*"]']
     profiles = json.loads((HERE / "profiles.json").read_text())

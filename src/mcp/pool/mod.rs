@@ -93,6 +93,7 @@ impl Pool {
     }
 
     /// All tools of a server.
+    #[tracing::instrument(name = "mcp.list_tools", skip_all, fields(server = endpoint.name()))]
     pub async fn list_tools(
         &self,
         endpoint: &Endpoint,
@@ -112,6 +113,7 @@ impl Pool {
     }
 
     /// Calls a tool. Dropping the future cancels the call, also at the server. What the tool itself calls an error is a result.
+    #[tracing::instrument(name = "mcp.call_tool", skip_all, fields(server = endpoint.name(), tool = call.name))]
     pub async fn call_tool(
         &self,
         endpoint: &Endpoint,

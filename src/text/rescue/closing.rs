@@ -47,6 +47,7 @@ impl Closer {
             | Form::FunctionCalls
             | Form::Invoke
             | Form::Kimi
+            | Form::DeepSeek
             | Form::Harmony => State::Marker,
         };
         Self { opener, state }

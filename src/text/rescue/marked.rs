@@ -28,6 +28,21 @@ pub(super) fn kimi(block: &str, tools: &Tools, strangers: Strangers) -> Vec<Made
     calls.filter_map(read).collect()
 }
 
+/// `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`, or with `function` before the mark and the name behind it, and the arguments in a fence.
+pub(super) fn deepseek(block: &str, tools: &Tools, strangers: Strangers) -> Vec<Made> {
+    let read = |call: &str| {
+        let (head, rest) = call.split_once("<｜tool▁sep｜>")?;
+        let body = rest.split("<｜tool▁call▁end｜>").next().unwrap_or(rest);
+        let (name, json) = body.split_at(body.find('{')?);
+        let name = match head.trim() {
+            "function" => name.trim().trim_end_matches("```json").trim_end_matches("```").trim(),
+            name => name,
+        };
+        tools.call(name, &object_at(json)?, strangers)
+    };
+    block.split("<｜tool▁call▁begin｜>").skip(1).filter_map(read).collect()
+}
+
 /// `[TOOL_CALLS]` and a list of objects, or `NAME[ARGS]{…}`, or `NAME{…}`.
 pub(super) fn mistral(block: &str, tools: &Tools, strangers: Strangers) -> Vec<Made> {
     let body = block.trim_start_matches("[TOOL_CALLS]").trim_start();

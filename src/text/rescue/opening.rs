@@ -28,6 +28,8 @@ pub(in crate::text) enum Form {
     Line = 1 << 9,
     /// The channels of harmony, which are no block: they go on to the end.
     Harmony = 1 << 10,
+    /// DeepSeek's sections, up to its version 3.1.
+    DeepSeek = 1 << 11,
 }
 
 /// Which kinds are looked for.
@@ -36,7 +38,7 @@ pub(in crate::text) struct Forms(u16);
 
 impl Forms {
     pub(in crate::text) const NONE: Self = Self(0);
-    pub(in crate::text) const ALL: Self = Self((1 << 11) - 1);
+    pub(in crate::text) const ALL: Self = Self((1 << 12) - 1);
 
     /// The kinds of a grammar. Those of one family are mistaken for each other by whoever sets up a server, and by models.
     pub(in crate::text) fn of(grammar: CallGrammar) -> Self {
@@ -84,26 +86,24 @@ impl Opener {
 }
 
 /// All of them; each begins with `<` or `[`.
-static OPENERS: [Opener; 21] = {
+static OPENERS: [Opener; 23] = {
     const fn opener(form: Form, text: &'static str, close: &'static [&'static str]) -> Opener {
         Opener { text, form, close }
     }
     [
         opener(Form::Tagged, "<tool_call>", &["</tool_call>"]),
+        // Granite and Phi, Nemotron, Command R.
+        opener(Form::Tagged, "<|tool_call|>", &["<|/tool_call|>"]),
+        opener(Form::Tagged, "<TOOLCALL>", &["</TOOLCALL>"]),
+        opener(Form::Tagged, "<|START_ACTION|>", &["<|END_ACTION|>"]),
         opener(Form::Qwen, "<tool_call>", &["</tool_call>"]),
         opener(Form::Glm, "<tool_call>", &["</tool_call>"]),
         opener(Form::Function, "<function=", &["</function>"]),
         opener(Form::FunctionCalls, "<function_calls", &["</function_calls>"]),
-        opener(
-            Form::FunctionCalls,
-            concat!("<", "antml:function_calls"),
-            &[concat!("</", "antml:function_calls>")],
-        ),
         // DeepSeek 3.2.
         opener(Form::FunctionCalls, "<｜DSML｜function_calls", &["</｜DSML｜function_calls>"]),
         opener(Form::FunctionCalls, "<minimax:tool_call", &["</minimax:tool_call>"]),
         opener(Form::Invoke, "<invoke", &["</invoke>"]),
-        opener(Form::Invoke, concat!("<", "antml:invoke"), &[concat!("</", "antml:invoke>")]),
         opener(Form::Invoke, "<｜DSML｜invoke", &["</｜DSML｜invoke>"]),
         opener(
             Form::Kimi,
@@ -116,6 +116,7 @@ static OPENERS: [Opener; 21] = {
             &["<|tool_call_section_end|>", "<|tool_calls_section_end|>"],
         ),
         opener(Form::Kimi, "<|tool_call_begin|>", &["<|tool_call_end|>"]),
+        opener(Form::DeepSeek, "<｜tool▁calls▁begin｜>", &["<｜tool▁calls▁end｜>"]),
         opener(Form::Mistral, "[TOOL_CALLS]", &[]),
         opener(Form::PythonTag, "<|python_tag|>", &["<|eom_id|>", "<|eot_id|>"]),
         opener(Form::Line, "[Tool Call]", &[]),
@@ -224,7 +225,7 @@ fn body_begins(opener: &Opener, rest: &str) -> Option<bool> {
             }
             begins("name=")
         }
-        Form::Kimi | Form::Mistral | Form::PythonTag | Form::Harmony => Some(true),
+        Form::Kimi | Form::DeepSeek | Form::Mistral | Form::PythonTag | Form::Harmony => Some(true),
     }
 }
 

@@ -208,6 +208,15 @@ fn guesses() {
             "<｜DSML｜function_calls><｜DSML｜invoke name=\"weather\"><｜DSML｜parameter name=\"city\" string=\"true\">5</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>",
             &[r#"weather {"city":"5"}"#],
         ),
+        (
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{\"city\":\"O\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            &["now {}", r#"weather {"city":"O"}"#],
+        ),
+        ("<TOOLCALL>[{\"name\":\"now\",\"arguments\":{}}]</TOOLCALL>", &["now {}"]),
+        (
+            "<|START_ACTION|>[{\"tool_call_id\":\"0\",\"tool_name\":\"weather\",\"parameters\":{\"city\":\"O\"}}]<|END_ACTION|>",
+            &[r#"weather {"city":"O"}"#],
+        ),
         ("<minimax:tool_call><invoke name=\"now\"></invoke></minimax:tool_call>", &["now {}"]),
         // A stranger's call is nobody's, and nothing in it is one.
         ("<tool_call>{\"name\":\"stranger\",\"arguments\":{\"city\":\"O\"}}</tool_call>", &[]),

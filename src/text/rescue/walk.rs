@@ -150,6 +150,7 @@ impl<'a> Walk<'a> {
             Form::FunctionCalls | Form::Invoke => xml::invokes(block, self.tools, self.strangers),
             Form::Tagged | Form::PythonTag => marked::objects(block, self.tools, self.strangers),
             Form::Kimi => marked::kimi(block, self.tools, self.strangers),
+            Form::DeepSeek => marked::deepseek(block, self.tools, self.strangers),
             Form::Mistral => marked::mistral(block, self.tools, self.strangers),
             Form::Line => marked::line(block, self.tools, self.strangers),
             Form::Harmony => Vec::new(),

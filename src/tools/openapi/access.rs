@@ -1,6 +1,9 @@
 //! What a request carries that only the server may give: the headers of the tool's definition, and a credential of the operator's.
 
+use std::borrow::Cow;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use memchr::memmem;
 use reqwest::{
     Request,
     header::{
@@ -9,9 +12,12 @@ use reqwest::{
         TRANSFER_ENCODING, UPGRADE,
     },
 };
-use url::Url;
+use url::{Url, form_urlencoded};
 
-use crate::config::{ApiCredential, CredentialKind, Secret};
+use crate::{
+    config::{ApiCredential, CredentialKind, Secret},
+    mcp::headers::tells_secret,
+};
 
 use super::request::Prepared;
 
@@ -31,6 +37,9 @@ static OF_THE_CLIENT: [HeaderName; 10] = [
 
 /// More headers that a model may not set: who speaks, and what is sent and wished for.
 static OF_THE_SERVER: [HeaderName; 4] = [AUTHORIZATION, COOKIE, ACCEPT, CONTENT_TYPE];
+
+/// Shorter values are not hidden in answers: they stand there by chance.
+const SHORTEST_SECRET: usize = 6;
 
 fn is_of_the_client(name: &HeaderName) -> bool {
     OF_THE_CLIENT.contains(name) || matches!(name.as_str(), "keep-alive" | "proxy-connection")
@@ -100,10 +109,61 @@ impl Access {
         }
     }
 
+    /// The bytes without the secrets that are sent along, should an API reflect one: neither the model nor the client sees them.
+    pub(super) fn mask<'b>(&self, body: &'b [u8]) -> Cow<'b, [u8]> {
+        let mut masked = Cow::Borrowed(body);
+        for secret in self.secrets() {
+            if memmem::find(&masked, secret.as_bytes()).is_none() {
+                continue;
+            }
+            let mut out = Vec::with_capacity(masked.len());
+            let mut from = 0;
+            for at in memmem::find_iter(&masked, secret.as_bytes()) {
+                out.extend_from_slice(&masked[from..at]);
+                out.extend_from_slice(b"[secret]");
+                from = at + secret.len();
+            }
+            out.extend_from_slice(&masked[from..]);
+            masked = Cow::Owned(out);
+        }
+        masked
+    }
+
+    /// What must not be seen in an answer, in the forms in which it is reflected. Short values are words like any.
+    fn secrets(&self) -> Vec<String> {
+        let mut secrets = Vec::new();
+        for (_, value) in self.headers.iter().filter(|(name, _)| tells_secret(name)) {
+            let Ok(value) = value.to_str() else { continue };
+            let bare = value.split_once(' ').map_or(value, |(_, token)| token.trim());
+            secrets.push(bare.to_owned());
+        }
+        if let Some((_, credential)) = &self.credential
+            && let Some(value) = credential.value.as_ref().map(Secret::expose)
+        {
+            secrets.push(value.to_owned());
+            if credential.kind == CredentialKind::Basic {
+                secrets.push(STANDARD.encode(value));
+                secrets.extend(value.split_once(':').map(|(_, password)| password.to_owned()));
+            }
+            secrets.push(form_urlencoded::byte_serialize(value.as_bytes()).collect());
+        }
+        let quoted: Vec<String> = secrets
+            .iter()
+            .map(|secret| serde_json::Value::from(secret.as_str()).to_string())
+            .map(|quoted| quoted[1..quoted.len() - 1].to_owned())
+            .collect();
+        secrets.extend(quoted);
+        secrets.retain(|secret| secret.len() >= SHORTEST_SECRET);
+        // The longer first, for one may be a part of another.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.dedup();
+        secrets
+    }
+
     /// The request as it is sent. The definition's headers win over the model's, the credential over both.
     ///
     /// The URL may hold a secret from here on: it is not for logs.
-    pub fn dress(&self, prepared: Prepared) -> Result<Request, CredentialRefused> {
+    pub(super) fn dress(&self, prepared: Prepared) -> Result<Request, CredentialRefused> {
         self.check(&prepared.url)?;
         let Prepared { method, url, mut headers, body } = prepared;
         for (name, value) in &self.headers {

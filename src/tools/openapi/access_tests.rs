@@ -121,3 +121,26 @@ fn what_the_body_is_only_we_say() {
     with_body.body = Some(b"{}".to_vec());
     assert_eq!(access.dress(with_body).unwrap().headers()[CONTENT_TYPE], "application/json");
 }
+
+#[test]
+fn reflected_secrets_are_masked_in_every_form() {
+    let basic = credential(CredentialKind::Basic, None, "ada:pass\"word");
+    let headers =
+        [("x-api-key", "key-12345"), ("x-team", "research"), ("authorization", "Bearer tok-123")];
+    let access = Access::new(headers, Some(("k", &basic)));
+    let encoded = STANDARD.encode("ada:pass\"word");
+    let mask = |text: &str| String::from_utf8(access.mask(text.as_bytes()).into_owned()).unwrap();
+    for (text, masked) in [
+        ("key-12345 and key-12345!".to_owned(), "[secret] and [secret]!"),
+        ("Basic ".to_owned() + &encoded, "Basic [secret]"),
+        (r#"{"p":"pass\"word"}"#.to_owned(), r#"{"p":"[secret]"}"#),
+        ("tok-123, research".to_owned(), "[secret], research"),
+        ("ada:pass\"word".to_owned(), "[secret]"),
+    ] {
+        assert_eq!(mask(&text), masked);
+    }
+    let query = credential(CredentialKind::Query, Some("key"), "a&b=123456");
+    let access = Access::new([], Some(("k", &query)));
+    assert_eq!(&*access.mask(b"?key=a%26b%3D123456"), b"?key=[secret]");
+    assert!(matches!(access.mask(b"nothing"), Cow::Borrowed(_)));
+}

@@ -1,29 +1,13 @@
 //! Whether a call waits for somebody's consent.
 
-use crate::protocol::openapi_tool::{ApprovalFilter, RequireApproval};
+use crate::mcp::Approval;
 
 use super::operation::Operation;
 
-/// Whether a call of this operation waits for consent. Without a rule: unless it only reads. With lists: unless `never` has it and
-/// `always` has not; what neither has waits, as with MCP.
-pub fn needs_approval(rule: Option<&RequireApproval>, operation: &Operation) -> bool {
-    let has = |filter: &Option<ApprovalFilter>| {
-        filter.as_ref().is_some_and(|filter| covers(filter, operation))
-    };
-    match rule {
-        None => !operation.reads_only(),
-        Some(RequireApproval::Always) => true,
-        Some(RequireApproval::Never) => false,
-        Some(RequireApproval::Lists { always, never }) => has(always) || !has(never),
-    }
-}
-
-/// Whether all that the filter says holds; one that says nothing covers nothing.
-fn covers(filter: &ApprovalFilter, operation: &Operation) -> bool {
-    let named =
-        filter.tool_names.as_ref().map(|names| names.iter().any(|name| operation.is_called(name)));
-    let reads = filter.read_only.map(|read_only| read_only == operation.reads_only());
-    (named.is_some() || reads.is_some()) && named.unwrap_or(true) && reads.unwrap_or(true)
+/// Whether a call of this operation waits for consent. Without a rule: unless it only reads. A rule means the names of tools, and what it does
+/// not list waits, as with MCP.
+pub fn needs_approval(rule: Option<&Approval>, operation: &Operation) -> bool {
+    rule.map_or(!operation.reads_only(), |rule| rule.is_needed(&operation.listed()))
 }
 
 #[cfg(test)]
@@ -31,7 +15,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tools::openapi::{Wanted, parse};
+    use crate::{
+        protocol::Raw,
+        tools::openapi::{Wanted, parse},
+    };
 
     #[test]
     fn reading_is_free_and_the_rest_asks_unless_told_otherwise() {
@@ -46,7 +33,8 @@ mod tests {
             Wanted { server_url: None, schema_url: None, allowed: None, max_operations: 10 };
         let operations = parse(&document, &wanted).unwrap();
         let asks = |rule: &str| -> String {
-            let rule: Option<RequireApproval> = serde_json::from_str(rule).unwrap();
+            let rule = (rule != "null")
+                .then(|| Approval::parse(&Raw::parse(rule).unwrap(), "require_approval").unwrap());
             let asking =
                 operations.iter().filter(|operation| needs_approval(rule.as_ref(), operation));
             asking.map(|operation| operation.method.as_str()).collect::<Vec<_>>().join(" ")
@@ -56,10 +44,10 @@ mod tests {
             (r#""always""#, "GET HEAD POST PUT PATCH DELETE OPTIONS"),
             (r#""never""#, ""),
             (r#"{"never":{"tool_names":["add","list_all"]}}"#, "HEAD PUT PATCH DELETE OPTIONS"),
-            (r#"{"never":{"tool_names":["list.all"]}}"#, "HEAD POST PUT PATCH DELETE OPTIONS"),
+            (r#"{"never":{"tool_names":["list_all"]}}"#, "HEAD POST PUT PATCH DELETE OPTIONS"),
             (r#"{"never":{"read_only":true}}"#, "POST PUT PATCH DELETE OPTIONS"),
             (
-                r#"{"never":{"read_only":true},"always":{"tool_names":["list.all"]}}"#,
+                r#"{"never":{"read_only":true},"always":{"tool_names":["list_all"]}}"#,
                 "GET POST PUT PATCH DELETE OPTIONS",
             ),
             (r#"{"never":{"tool_names":[]}}"#, "GET HEAD POST PUT PATCH DELETE OPTIONS"),

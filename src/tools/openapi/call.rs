@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use reqwest::{Method, Request, Response};
+use reqwest::{Method, Response};
 
 use crate::net::{Client, NetError, read_limited};
 
-use super::answer::{self, ApiResult};
+use super::{
+    access::{Access, CredentialRefused},
+    answer::{self, ApiResult},
+    request::Prepared,
+};
 
 /// How much of an error's body is read, in bytes.
 const MAX_ERROR_BODY: usize = 16 * 1024;
@@ -23,6 +27,9 @@ pub struct CallLimits {
 /// Why there is no answer. The sentence may be shown to the model.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
+    /// The credential may not go there.
+    #[error(transparent)]
+    Credential(#[from] CredentialRefused),
     /// The API, or the way to it.
     #[error("The API could not be called: {0}.")]
     Net(#[from] NetError),
@@ -42,14 +49,16 @@ pub enum CallError {
     },
 }
 
-/// Sends a request that [`Access::dress`](super::Access::dress) has made. `client` is the one for addresses that people chose. Dropping the future cancels it.
+/// Sends a request with what only the server may give. `client` is the one for addresses that people chose. Dropping the future cancels it.
 ///
-/// Errors of the API are results. Redirects are followed; to another origin no credential and no header of the definition goes along.
+/// Errors of the API are results, and a secret that it reflects is masked. Redirects are followed; to another origin no credential and no header of the definition goes along.
 pub async fn execute(
     client: &Client,
-    request: Request,
+    access: &Access,
+    prepared: Prepared,
     limits: CallLimits,
 ) -> Result<ApiResult, CallError> {
+    let request = access.dress(prepared)?;
     let is_head = *request.method() == Method::HEAD;
     let path = request.url().path().to_owned();
     let call = async {
@@ -62,7 +71,7 @@ pub async fn execute(
         } else {
             beginning(&mut response, MAX_ERROR_BODY.min(limits.answer)).await
         };
-        Ok(answer::read(status, &headers, &path, &body, is_cut))
+        Ok(answer::read(status, &headers, &path, &access.mask(&body), is_cut))
     };
     match tokio::time::timeout(limits.time, call).await {
         Ok(outcome) => outcome,

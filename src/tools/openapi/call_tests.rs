@@ -63,6 +63,9 @@ async fn answer(State(seen): State<Seen>, asked: Asked) -> axum::response::Respo
         "/v1/do/json" => file("application/json", b"{\"ok\": true}"),
         "/v1/do/csv" => file("text/csv", b"a,b\n1,2\n"),
         "/v1/do/png" => file("image/png", b"\x89PNG"),
+        "/v1/do/echo" => {
+            format!("you sent {}", parts.headers["authorization"].to_str().unwrap()).into_response()
+        }
         "/v1/do/none" => axum::http::StatusCode::NO_CONTENT.into_response(),
         "/v1/do/401" => (axum::http::StatusCode::UNAUTHORIZED, "who are you").into_response(),
         "/v1/do/500" => {
@@ -105,7 +108,7 @@ fn document(port: u16) -> Value {
     })
 }
 
-fn prepare(port: u16, operation: &str, arguments: Value) -> crate::tools::openapi::Prepared {
+fn prepare(port: u16, operation: &str, arguments: Value) -> Prepared {
     let wanted = Wanted { server_url: None, schema_url: None, allowed: None, max_operations: 9 };
     let operations = parse(&document(port), &wanted).unwrap();
     let operation = operations.iter().find(|known| known.name == operation).unwrap();
@@ -119,8 +122,7 @@ async fn call(
     arguments: Value,
     access: &Access,
 ) -> Result<ApiResult, CallError> {
-    let request = access.dress(prepare(port, operation, arguments)).unwrap();
-    execute(&client(Reach::Any), request, LIMITS).await
+    execute(&client(Reach::Any), access, prepare(port, operation, arguments), LIMITS).await
 }
 
 fn credential(port: u16) -> ApiCredential {
@@ -185,9 +187,9 @@ async fn huge_and_endless_answers_end() {
         error.to_string(),
         "The answer of the API is larger than 1000 bytes. Ask for less of it, with a filter or page by page."
     );
-    let request = none.dress(prepare(api.port, "get", json!({"what": "hang"}))).unwrap();
+    let hang = prepare(api.port, "get", json!({"what": "hang"}));
     let limits = CallLimits { time: Duration::from_millis(300), ..LIMITS };
-    let error = execute(&client(Reach::Any), request, limits).await.unwrap_err();
+    let error = execute(&client(Reach::Any), &none, hang, limits).await.unwrap_err();
     assert!(matches!(error, CallError::Timeout { .. }), "{error}");
 }
 
@@ -216,11 +218,28 @@ async fn no_credential_follows_a_redirect_to_another_origin() {
 }
 
 #[tokio::test]
+async fn a_secret_that_is_reflected_is_masked_and_one_for_elsewhere_is_not_sent() {
+    let api = Api::start().await;
+    let mut credential = credential(api.port);
+    credential.value = Some(Secret::from("tok-123456".to_owned()));
+    let access = Access::new([], Some(("k", &credential)));
+    let echo = call(api.port, "get", json!({"what": "echo"}), &access).await.unwrap();
+    assert_eq!(echo.text(), "you sent Bearer [secret]");
+    assert_eq!(api.seen(), ["GET /v1/do/echo authorization=Bearer tok-123456"]);
+
+    credential.hosts = vec!["api.example".to_owned().try_into().unwrap()];
+    let access = Access::new([], Some(("k", &credential)));
+    let error = call(api.port, "get", json!({"what": "echo"}), &access).await.unwrap_err();
+    assert!(matches!(error, CallError::Credential(_)), "{error}");
+    assert_eq!(api.seen(), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn the_address_policy_holds() {
     let api = Api::start().await;
-    let request =
-        Access::default().dress(prepare(api.port, "get", json!({"what": "json"}))).unwrap();
-    let error = execute(&client(Reach::Public), request, LIMITS).await.unwrap_err();
+    let prepared = prepare(api.port, "get", json!({"what": "json"}));
+    let error =
+        execute(&client(Reach::Public), &Access::default(), prepared, LIMITS).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "The API could not be called: the host `127.0.0.1` leads to an address that is not allowed."

@@ -1,7 +1,7 @@
 //! An HTTP API that an OpenAPI document describes, as tools: one per operation (`antiphon:openapi`).
 //!
 //! The way of a document: [`read_document`] or [`Documents::fetch`] -> [`parse`] -> [`Operation`]s, which are told to the model. The way of a
-//! call: [`build_request`] from what the model wrote -> [`Access::dress`] with what only the server may give -> [`execute`] -> [`ApiResult`].
+//! call: [`build_request`] from what the model wrote -> [`execute`] with an [`Access`], which only the server may give -> [`ApiResult`].
 //!
 //! **Invariants:** all but `call` and `fetch` is pure. What the model writes decides values, never places: it cannot leave the path of its
 //! operation, add a parameter, or set a header that speaks for somebody. A credential goes to the hosts that the operator listed and nowhere

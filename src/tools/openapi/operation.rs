@@ -1,8 +1,10 @@
 //! One operation of an API as a tool.
 
 use reqwest::{Method, header::HeaderValue};
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::Url;
+
+use crate::{mcp::ToolInfo, protocol::Raw};
 
 use super::parameter::Parameter;
 
@@ -44,6 +46,17 @@ impl Operation {
     /// Whether it only reads, as HTTP promises of its method.
     pub fn reads_only(&self) -> bool {
         matches!(self.method, Method::GET | Method::HEAD)
+    }
+
+    /// The operation as lists of tools show it.
+    pub fn listed(&self) -> ToolInfo {
+        ToolInfo {
+            name: self.name.clone(),
+            title: None,
+            description: Some(self.description.clone()),
+            input_schema: Raw::of(&self.parameters),
+            annotations: Some(Raw::of(&json!({"readOnlyHint": self.reads_only()}))),
+        }
     }
 
     /// Whether a list of names means this operation: by its id, or by the name of the tool.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::web::{
-    Hit, Query, Recency, SearchError, SearchProvider,
+    Hit, Query, Recency, SearchError, SearchProvider, UserLocation,
     api::{Access, Api, Lenient, Text, fitting, text},
     domains::with_operators,
     error::Fault,
@@ -45,7 +45,7 @@ impl Brave {
             ("text_decorations", "false".to_owned()),
             ("result_filter", "web".to_owned()),
         ];
-        let country = query.location.as_ref().and_then(|location| location.country_code());
+        let country = query.location.as_ref().and_then(UserLocation::country_code);
         if let Some(country) =
             country.filter(|code| COUNTRIES.split(' ').any(|known| known == code))
         {

@@ -7,7 +7,7 @@ use time::{Duration, format_description::well_known::Rfc3339};
 use url::Url;
 
 use crate::web::{
-    ContextSize, Hit, Query, SearchError, SearchProvider,
+    ContextSize, Hit, Query, SearchError, SearchProvider, UserLocation,
     api::{Access, Api, Lenient, Text, fitting, text},
     domains::Domain,
     error::Fault,
@@ -46,7 +46,7 @@ impl Exa {
             user_location: query
                 .location
                 .as_ref()
-                .and_then(|location| location.country_code())
+                .and_then(UserLocation::country_code)
                 .map(|code| code.to_uppercase()),
             contents: Contents {
                 highlights: Highlights { num_sentences: sentences, highlights_per_url: highlights },

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::web::{
-    Hit, Query, SearchError, SearchProvider,
+    Hit, Query, SearchError, SearchProvider, UserLocation,
     api::{Access, Api, Lenient, Text, fitting, text},
     domains::with_operators,
     error::Fault,
@@ -82,11 +82,7 @@ impl GooglePse {
             parameters.push(("start", start.to_string()));
         }
         parameters.extend(
-            query
-                .location
-                .as_ref()
-                .and_then(|location| location.country_code())
-                .map(|code| ("gl", code)),
+            query.location.as_ref().and_then(UserLocation::country_code).map(|code| ("gl", code)),
         );
         parameters.extend(
             query.recency.map(|recency| ("dateRestrict", format!("{}1", recency.letter()))),

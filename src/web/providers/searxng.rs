@@ -17,23 +17,18 @@ const LONGEST: usize = 1500;
 
 /// An instance of SearXNG.
 #[derive(Debug)]
-pub struct Searxng {
-    api: Api,
-    path: &'static str,
-}
+pub struct Searxng(Api);
 
 impl Searxng {
     /// The name for people.
     pub const NAME: &'static str = "SearXNG";
 
     /// An instance at the base address, with or without `/search` at its end. It wants no key.
-    pub fn new(access: Access) -> Self {
-        let path = if access.base.path().trim_end_matches('/').ends_with("/search") {
-            ""
-        } else {
-            "search"
-        };
-        Self { api: Api::new(Self::NAME, access), path }
+    pub fn new(mut access: Access) -> Self {
+        let path = access.base.path().trim_end_matches('/');
+        let path = path.strip_suffix("/search").unwrap_or(path).to_owned();
+        access.base.set_path(&path);
+        Self(Api::new(Self::NAME, access))
     }
 
     async fn ask(&self, query: &Query) -> Result<Vec<Hit>, Fault> {
@@ -41,17 +36,17 @@ impl Searxng {
             with_operators(&query.text, &query.allowed_domains, &query.blocked_domains, LONGEST);
         let mut form = vec![("q", q), ("format", "json".to_owned())];
         form.extend(query.recency.map(|recency| ("time_range", recency.word().to_owned())));
-        let request = self.api.request(Method::POST, self.path)?.form(&form);
-        let answer: Answer = self.api.ask(request).await.map_err(|fault| match fault {
+        let request = self.0.request(Method::POST, "search")?.form(&form);
+        let answer: Answer = self.0.ask(request).await.map_err(|fault| match fault {
             Fault::Refused { status: 403, .. } => Fault::FormatOff,
             other => other,
         })?;
-        let hits: Vec<Hit> = fitting(answer.results).filter_map(Found::hit).collect();
+        let hits: Vec<Hit> = fitting(answer.results).map(Found::hit).collect();
         let failed: Vec<String> = fitting(answer.unresponsive_engines)
             .map(|(name, why)| format!("{name} ({why})"))
             .collect();
         if hits.is_empty() && !failed.is_empty() {
-            return Err(Fault::Engines(self.api.shown(&failed.join(", "))));
+            return Err(Fault::Engines(self.0.shown(&failed.join(", "))));
         }
         Ok(hits)
     }
@@ -87,13 +82,13 @@ struct Found {
 }
 
 impl Found {
-    fn hit(self) -> Option<Hit> {
-        Some(Hit {
+    fn hit(self) -> Hit {
+        Hit {
             url: self.url,
             title: text(self.title).unwrap_or_default(),
             snippet: text(self.content).unwrap_or_default(),
             author: text(self.author),
             published: text(self.published),
-        })
+        }
     }
 }

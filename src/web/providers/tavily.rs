@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::web::{
-    ContextSize, Hit, Query, SearchError, SearchProvider,
+    ContextSize, Hit, Query, Recency, SearchError, SearchProvider, UserLocation,
     api::{Access, Api, Lenient, Text, fitting, text},
     countries::country_name,
     domains::Domain,
@@ -35,19 +35,15 @@ impl Tavily {
     }
 
     async fn ask(&self, query: &Query) -> Result<Vec<Hit>, Fault> {
-        let country = query.location.as_ref().and_then(|location| location.country_code());
+        let country = query.location.as_ref().and_then(UserLocation::country_code);
         let body = Search {
             query: fit(&query.text, LONGEST, usize::MAX),
             max_results: query.count.clamp(1, MOST),
             // Advanced costs twice as much.
-            search_depth: if query.context_size == ContextSize::High {
-                "advanced"
-            } else {
-                "basic"
-            },
+            depth: if query.context_size == ContextSize::High { "advanced" } else { "basic" },
             topic: "general",
             country: country.and_then(|code| country_name(&code)),
-            time_range: query.recency.map(|recency| recency.word()),
+            time_range: query.recency.map(Recency::word),
             include_domains: query.allowed_domains.iter().map(Domain::as_str).collect(),
             exclude_domains: query.blocked_domains.iter().map(Domain::as_str).collect(),
         };
@@ -77,7 +73,8 @@ impl SearchProvider for Tavily {
 struct Search<'a> {
     query: String,
     max_results: usize,
-    search_depth: &'static str,
+    #[serde(rename = "search_depth")]
+    depth: &'static str,
     topic: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     country: Option<&'static str>,

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{in_order, page};
+use super::{Answered, in_order, page};
 use crate::web::{
     Exa, Page, PageReader, ReadError,
     api::{Access, Api, Lenient, Text, fitting, text},
@@ -22,10 +22,7 @@ impl ExaReader {
         Self(Api::new(Exa::NAME, access).asking_once())
     }
 
-    async fn contents(
-        &self,
-        urls: &[Url],
-    ) -> Result<Vec<(String, Result<Page, ReadError>)>, Fault> {
+    async fn contents(&self, urls: &[Url]) -> Result<Answered, Fault> {
         let body = Contents { urls, text: true, livecrawl: "preferred" };
         let request = self
             .0
@@ -43,7 +40,7 @@ impl ExaReader {
             (text(found.id).unwrap_or_else(|| found.url.to_string()), page)
         });
         let failed =
-            fitting(answer.statuses).filter(|status| status.status == "error").map(|status| {
+            fitting(answer.statuses).filter(|status| status.outcome == "error").map(|status| {
                 let error = status.error.and_then(Lenient::fits);
                 let code = error.as_ref().and_then(|error| error.code).filter(|code| *code >= 400);
                 let message = error.and_then(|error| text(error.tag)).unwrap_or_default();
@@ -95,7 +92,8 @@ struct Found {
 #[derive(Deserialize)]
 struct Status {
     id: String,
-    status: String,
+    #[serde(rename = "status")]
+    outcome: String,
     error: Option<Lenient<StatusError>>,
 }
 

@@ -31,12 +31,15 @@ where
     join_all(urls.iter().map(read)).await
 }
 
+/// What a provider says about several pages: each by its URL, as the provider writes it.
+type Answered = Vec<(String, Result<Page, ReadError>)>;
+
 /// The pages of an answer about several, in the order in which they were asked for. A page that the answer does not mention, by its URL or
 /// nearly that, is one that the provider could not read.
 fn in_order(
     provider: &'static str,
     urls: &[Url],
-    answer: Result<Vec<(String, Result<Page, ReadError>)>, Fault>,
+    answer: Result<Answered, Fault>,
 ) -> Vec<Result<Page, ReadError>> {
     match answer {
         Err(fault) => urls

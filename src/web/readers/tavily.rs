@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{in_order, page};
+use super::{Answered, in_order, page};
 use crate::web::{
     Page, PageReader, ReadError, Tavily,
     api::{Access, Api, Lenient, Text, fitting, text},
@@ -22,7 +22,7 @@ impl TavilyReader {
         Self(Api::new(Tavily::NAME, access).asking_once())
     }
 
-    async fn extract(&self, urls: &[Url]) -> Result<Vec<(String, Result<Page, ReadError>)>, Fault> {
+    async fn extract(&self, urls: &[Url]) -> Result<Answered, Fault> {
         let body = Extract { urls, format: "markdown" };
         let request = self
             .0

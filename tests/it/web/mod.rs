@@ -40,7 +40,10 @@ fn access(site: &Site, timeout: Duration) -> Access {
 }
 
 /// Every search provider, with the path that it asks below `/api` and an answer without results.
-fn providers(site: &Site, timeout: Duration) -> Vec<(Box<dyn SearchProvider>, &'static str, &'static str)> {
+fn providers(
+    site: &Site,
+    timeout: Duration,
+) -> Vec<(Box<dyn SearchProvider>, &'static str, &'static str)> {
     let access = || access(site, timeout);
     vec![
         (Box::new(Searxng::new(access())), "/api/search", r#"{"results":[]}"#),
@@ -48,6 +51,10 @@ fn providers(site: &Site, timeout: Duration) -> Vec<(Box<dyn SearchProvider>, &'
         (Box::new(Brave::new(access())), "/api/web/search", r#"{"type":"search"}"#),
         (Box::new(Serper::new(access())), "/api/search", r#"{"organic":[]}"#),
         (Box::new(Tavily::new(access())), "/api/search", r#"{"results":[]}"#),
-        (Box::new(GooglePse::new(access(), "cx-1".to_owned())), "/api", r#"{"kind":"customsearch#search"}"#),
+        (
+            Box::new(GooglePse::new(access(), "cx-1".to_owned())),
+            "/api",
+            r#"{"kind":"customsearch#search"}"#,
+        ),
     ]
 }

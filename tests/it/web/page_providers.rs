@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use antiphon::web::{ExaReader, Firecrawl, Page, PageReader, ReadError, SerperReader, TavilyReader};
+use antiphon::web::{
+    ExaReader, Firecrawl, Page, PageReader, ReadError, SerperReader, TavilyReader,
+};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use url::Url;
@@ -24,7 +26,8 @@ fn shown(pages: Vec<Result<Page, ReadError>>) -> Vec<String> {
         .into_iter()
         .map(|page| match page {
             Ok(page) => {
-                let [title, published] = [&page.title, &page.published].map(|text| text.as_deref().unwrap_or("-"));
+                let [title, published] =
+                    [&page.title, &page.published].map(|text| text.as_deref().unwrap_or("-"));
                 format!("{} | {title} | {} | {published}", page.url, page.text)
             }
             Err(error) => {
@@ -45,18 +48,45 @@ async fn firecrawl() {
     let pages = shown(reader.read(&urls(&["https://a.org/x?id=1#part"])).await);
     assert_eq!(pages, ["https://a.org/x?id=1#part | Hi | # Hello | 2024-03-09"]);
     let asked = &site.asked()[0];
-    assert_eq!((asked.line.as_str(), asked.header("authorization")), ("POST /api/v2/scrape", Some(format!("Bearer {KEY}").as_str())));
-    assert_eq!(asked.json(), json!({ "url": "https://a.org/x?id=1#part", "formats": ["markdown"] }));
+    assert_eq!(
+        (asked.line.as_str(), asked.header("authorization")),
+        ("POST /api/v2/scrape", Some(format!("Bearer {KEY}").as_str()))
+    );
+    assert_eq!(
+        asked.json(),
+        json!({ "url": "https://a.org/x?id=1#part", "formats": ["markdown"] })
+    );
 
     let gone = json!({ "success": true, "data": { "markdown": "Not found", "metadata": { "title": ["a", "b"], "statusCode": 404 } } });
     for (reply, expected) in [
-        (Reply::json(200, gone.to_string()), "failed: the site answered HTTP 404 (there is no such page)"),
-        (Reply::json(200, r#"{"success":true,"data":{"metadata":{}}}"#), "failed: there is no readable text on the page; it may need a browser that runs scripts"),
-        (Reply::json(200, r#"{"success":false,"error":"blocked"}"#), "failed: Firecrawl refused the request (HTTP 400): blocked"),
-        (Reply::json(402, "{}"), "failed: Firecrawl says that the plan or the credits of this server are used up"),
-        (Reply::json(500, r#"{"code":"SCRAPE_ALL_ENGINES_FAILED"}"#), "failed: Firecrawl failed on its side (HTTP 500)"),
-        (Reply::json(429, "{}"), "failed: Firecrawl gets too many requests at the moment; try again later"),
-        (Reply::json(200, "oops"), "failed: Firecrawl gave an answer that cannot be read: it is not JSON"),
+        (
+            Reply::json(200, gone.to_string()),
+            "failed: the site answered HTTP 404 (there is no such page)",
+        ),
+        (
+            Reply::json(200, r#"{"success":true,"data":{"metadata":{}}}"#),
+            "failed: there is no readable text on the page; it may need a browser that runs scripts",
+        ),
+        (
+            Reply::json(200, r#"{"success":false,"error":"blocked"}"#),
+            "failed: Firecrawl refused the request (HTTP 400): blocked",
+        ),
+        (
+            Reply::json(402, "{}"),
+            "failed: Firecrawl says that the plan or the credits of this server are used up",
+        ),
+        (
+            Reply::json(500, r#"{"code":"SCRAPE_ALL_ENGINES_FAILED"}"#),
+            "failed: Firecrawl failed on its side (HTTP 500)",
+        ),
+        (
+            Reply::json(429, "{}"),
+            "failed: Firecrawl gets too many requests at the moment; try again later",
+        ),
+        (
+            Reply::json(200, "oops"),
+            "failed: Firecrawl gave an answer that cannot be read: it is not JSON",
+        ),
     ] {
         site.forget();
         site.on("/api/v2/scrape", [reply]);
@@ -90,7 +120,13 @@ async fn exa() {
         ],
     });
     site.on("/api/contents", [Reply::json(200, answer.to_string())]);
-    let asked = ["https://a.org/?id=1", "https://b.org/x", "https://c.org/", "https://d.org/", "https://e.org/"];
+    let asked = [
+        "https://a.org/?id=1",
+        "https://b.org/x",
+        "https://c.org/",
+        "https://d.org/",
+        "https://e.org/",
+    ];
     assert_eq!(
         shown(reader.read(&urls(&asked)).await),
         [
@@ -102,7 +138,10 @@ async fn exa() {
         ]
     );
     assert_eq!(site.asked()[0].header("x-api-key"), Some(KEY));
-    assert_eq!(site.asked()[0].json(), json!({ "urls": asked, "text": true, "livecrawl": "preferred" }));
+    assert_eq!(
+        site.asked()[0].json(),
+        json!({ "urls": asked, "text": true, "livecrawl": "preferred" })
+    );
 }
 
 #[tokio::test]
@@ -118,13 +157,17 @@ async fn tavily() {
     let asked = ["https://a.org/?id=1", "https://b.org/x"];
     assert_eq!(
         shown(reader.read(&urls(&asked)).await),
-        ["failed: Tavily could not read it: Failed to fetch url", "https://b.org/x | - | Text of b | -"]
+        [
+            "failed: Tavily could not read it: Failed to fetch url",
+            "https://b.org/x | - | Text of b | -"
+        ]
     );
     assert_eq!(site.asked()[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!(site.asked()[0].json(), json!({ "urls": asked, "format": "markdown" }));
 
     site.on("/api/extract", [Reply::json(401, r#"{"detail":{"error":"Unauthorized"}}"#)]);
-    let refused = "failed: Tavily refused the key of this server; its operator has to check `api_key_env`";
+    let refused =
+        "failed: Tavily refused the key of this server; its operator has to check `api_key_env`";
     assert_eq!(shown(reader.read(&urls(&asked)).await), [refused, refused]);
 }
 
@@ -137,14 +180,23 @@ async fn serper() {
         "jsonld": { "@type": "Article", "dateModified": "2024-03-09" }, "credits": 2,
     });
     site.on("/api", [Reply::json(200, answer.to_string())]);
-    assert_eq!(shown(reader.read(&urls(&["https://a.org/x?id=1"])).await), ["https://a.org/x?id=1 | Hi | **rich** | 2024-03-09"]);
+    assert_eq!(
+        shown(reader.read(&urls(&["https://a.org/x?id=1"])).await),
+        ["https://a.org/x?id=1 | Hi | **rich** | 2024-03-09"]
+    );
     let asked = &site.asked()[0];
     assert_eq!((asked.line.as_str(), asked.header("x-api-key")), ("POST /api", Some(KEY)));
     assert_eq!(asked.json(), json!({ "url": "https://a.org/x?id=1", "includeMarkdown": true }));
     for (reply, expected) in [
         (Reply::json(200, r#"{"text":"plain"}"#), "https://a.org/x | - | plain | -"),
-        (Reply::json(400, r#"{"message":"Scraping failed","statusCode":400}"#), "failed: Serper could not read it: Scraping failed"),
-        (Reply::json(403, r#"{"message":"Unauthorized."}"#), "failed: Serper refused the key of this server; its operator has to check `api_key_env`"),
+        (
+            Reply::json(400, r#"{"message":"Scraping failed","statusCode":400}"#),
+            "failed: Serper could not read it: Scraping failed",
+        ),
+        (
+            Reply::json(403, r#"{"message":"Unauthorized."}"#),
+            "failed: Serper refused the key of this server; its operator has to check `api_key_env`",
+        ),
     ] {
         site.on("/api", [reply]);
         assert_eq!(shown(reader.read(&urls(&["https://a.org/x"])).await), [expected]);

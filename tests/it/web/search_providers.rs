@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use antiphon::web::{
-    Brave, ContextSize, Exa, GooglePse, Hit, Query, Recency, SearchProvider, Searxng, Serper, Tavily, UserLocation,
+    Brave, ContextSize, Exa, GooglePse, Hit, Query, Recency, SearchProvider, Searxng, Serper,
+    Tavily, UserLocation,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -48,7 +49,8 @@ async fn asked(site: &Site, provider: &dyn SearchProvider) -> (Vec<Asked>, Vec<H
 fn lines(hits: &[Hit]) -> Vec<String> {
     hits.iter()
         .map(|hit| {
-            let [author, published] = [&hit.author, &hit.published].map(|text| text.as_deref().unwrap_or("-"));
+            let [author, published] =
+                [&hit.author, &hit.published].map(|text| text.as_deref().unwrap_or("-"));
             format!("{} | {} | {} | {author} | {published}", hit.url, hit.title, hit.snippet)
         })
         .collect()
@@ -72,7 +74,10 @@ async fn searxng() {
     let (asked, hits) = asked(&site, &Searxng::new(access(&site, PATIENCE))).await;
     assert_eq!(
         lines(&hits),
-        ["https://www.yr.no/watch?v=1&t=2 | Weather | Sunny, 20° | - | 2024-03-09T00:00:00", "https://met.no/ | Met |  | - | -"]
+        [
+            "https://www.yr.no/watch?v=1&t=2 | Weather | Sunny, 20° | - | 2024-03-09T00:00:00",
+            "https://met.no/ | Met |  | - | -"
+        ]
     );
     assert_eq!(asked[0].line, "POST /api/search");
     assert_eq!(asked[0].header("content-type"), Some("application/x-www-form-urlencoded"));
@@ -91,7 +96,10 @@ async fn searxng_may_be_named_with_its_search_page() {
     for base in ["/searx/search", "/searx/search/", "/searx/", "/searx"] {
         let mut access = access(&site, PATIENCE);
         access.base = site.url(base);
-        Searxng::new(access).search(&plain()).await.unwrap_or_else(|error| panic!("{base}: {error}"));
+        Searxng::new(access)
+            .search(&plain())
+            .await
+            .unwrap_or_else(|error| panic!("{base}: {error}"));
     }
 }
 
@@ -111,9 +119,15 @@ async fn exa() {
     let (asked, hits) = asked(&site, &Exa::new(access(&site, PATIENCE))).await;
     assert_eq!(
         lines(&hits),
-        ["https://yr.no/x?q=1 | Weather | Sunny. … 20° | Ada | 2024-03-09T00:00:00.000Z", "https://met.no/ |  |  | - | -"]
+        [
+            "https://yr.no/x?q=1 | Weather | Sunny. … 20° | Ada | 2024-03-09T00:00:00.000Z",
+            "https://met.no/ |  |  | - | -"
+        ]
     );
-    assert_eq!((asked[0].line.as_str(), asked[0].header("x-api-key")), ("POST /api/search", Some(KEY)));
+    assert_eq!(
+        (asked[0].line.as_str(), asked[0].header("x-api-key")),
+        ("POST /api/search", Some(KEY))
+    );
     assert_eq!(
         asked[0].json(),
         json!({ "query": "oslo weather", "type": "auto", "numResults": 10,
@@ -137,10 +151,19 @@ async fn brave() {
               "page_age": "2024-03-09T08:00:00", "age": "1 day ago", "language": "en" },
         ] },
     });
-    site.on("/api/web/search", [Reply::json(200, answer.to_string()), Reply::json(200, r#"{"type":"search"}"#)]);
+    site.on(
+        "/api/web/search",
+        [Reply::json(200, answer.to_string()), Reply::json(200, r#"{"type":"search"}"#)],
+    );
     let (asked, hits) = asked(&site, &Brave::new(access(&site, PATIENCE))).await;
-    assert_eq!(lines(&hits), ["https://yr.no/?a=1&b=2 | Tom & Jerry's | 20° <now> | - | 2024-03-09T08:00:00"]);
-    assert_eq!(asked[0].line, "GET /api/web/search?q=oslo+weather&count=10&text_decorations=false&result_filter=web");
+    assert_eq!(
+        lines(&hits),
+        ["https://yr.no/?a=1&b=2 | Tom & Jerry's | 20° <now> | - | 2024-03-09T08:00:00"]
+    );
+    assert_eq!(
+        asked[0].line,
+        "GET /api/web/search?q=oslo+weather&count=10&text_decorations=false&result_filter=web"
+    );
     assert_eq!(asked[0].header("x-subscription-token"), Some(KEY));
     assert_eq!(asked[0].header("accept"), Some("application/json"));
     assert_eq!(
@@ -155,7 +178,8 @@ async fn brave_is_not_asked_what_it_refuses() {
     let site = Site::start().await;
     site.on("/api/web/search", [Reply::json(200, r#"{"type":"search"}"#)]);
     let elsewhere = UserLocation { country: Some("IS".to_owned()), ..UserLocation::default() };
-    let query = Query { location: Some(elsewhere), ..Query::new(&"word ".repeat(190), 50).unwrap() };
+    let query =
+        Query { location: Some(elsewhere), ..Query::new(&"word ".repeat(190), 50).unwrap() };
     Brave::new(access(&site, PATIENCE)).search(&query).await.unwrap();
     let line = &site.asked()[0].line;
     assert!(!line.contains("country") && line.contains("&count=20&"), "{line}");
@@ -175,8 +199,17 @@ async fn serper() {
     });
     site.on("/api/search", [Reply::json(200, answer.to_string())]);
     let (asked, hits) = asked(&site, &Serper::new(access(&site, PATIENCE))).await;
-    assert_eq!(lines(&hits), ["https://yr.no/x?id=1 | Weather | Sunny | - | 3 days ago", "https://met.no/ | Met |  | - | -"]);
-    assert_eq!((asked[0].line.as_str(), asked[0].header("x-api-key")), ("POST /api/search", Some(KEY)));
+    assert_eq!(
+        lines(&hits),
+        [
+            "https://yr.no/x?id=1 | Weather | Sunny | - | 3 days ago",
+            "https://met.no/ | Met |  | - | -"
+        ]
+    );
+    assert_eq!(
+        (asked[0].line.as_str(), asked[0].header("x-api-key")),
+        ("POST /api/search", Some(KEY))
+    );
     assert_eq!(asked[0].json(), json!({ "q": "oslo weather", "num": 10 }));
     assert_eq!(
         asked[1].json(),
@@ -222,7 +255,10 @@ async fn google_pse() {
     let provider = GooglePse::new(access(&site, PATIENCE), "cx-1".to_owned());
     site.on("/api", [Reply::json(200, google_items(1))]);
     let (asked, hits) = asked(&site, &provider).await;
-    assert_eq!(lines(&hits), ["https://yr.no/x?id=1 | Weather | Sunny | Yr | 2024-03-09T00:00:00Z"]);
+    assert_eq!(
+        lines(&hits),
+        ["https://yr.no/x?id=1 | Weather | Sunny | Yr | 2024-03-09T00:00:00Z"]
+    );
     assert_eq!(asked.len(), 2, "a page that is not full is the last");
     assert_eq!(asked[0].line, format!("GET /api?key={KEY}&cx=cx-1&num=10&q=oslo+weather"));
     assert_eq!(
@@ -238,7 +274,10 @@ async fn google_pse() {
 async fn google_pse_takes_one_domain_as_a_parameter_and_turns_the_page() {
     let site = Site::start().await;
     let provider = GooglePse::new(access(&site, PATIENCE), "cx-1".to_owned());
-    let query = Query { allowed_domains: vec!["yr.no".parse().unwrap()], ..Query::new("oslo", 15).unwrap() };
+    let query = Query {
+        allowed_domains: vec!["yr.no".parse().unwrap()],
+        ..Query::new("oslo", 15).unwrap()
+    };
     site.on("/api", [Reply::json(200, google_items(10)), Reply::json(200, google_items(5))]);
     assert_eq!(provider.search(&query).await.unwrap().len(), 15);
     let lines: Vec<String> = site.asked().into_iter().map(|asked| asked.line).collect();
@@ -246,7 +285,9 @@ async fn google_pse_takes_one_domain_as_a_parameter_and_turns_the_page() {
         lines,
         [
             format!("GET /api?key={KEY}&cx=cx-1&num=10&siteSearch=yr.no&siteSearchFilter=i&q=oslo"),
-            format!("GET /api?key={KEY}&cx=cx-1&num=5&siteSearch=yr.no&siteSearchFilter=i&q=oslo&start=11"),
+            format!(
+                "GET /api?key={KEY}&cx=cx-1&num=5&siteSearch=yr.no&siteSearchFilter=i&q=oslo&start=11"
+            ),
         ]
     );
     // What the first page found is worth something without the second.

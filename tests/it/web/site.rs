@@ -69,7 +69,8 @@ enum Content {
 
 impl Reply {
     pub(super) fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, headers: Vec::new(), body: Content::Whole(body.into()) }.header("content-type", kind)
+        Self { status, headers: Vec::new(), body: Content::Whole(body.into()) }
+            .header("content-type", kind)
     }
 
     pub(super) fn json(status: u16, body: impl Into<Vec<u8>>) -> Self {
@@ -141,14 +142,17 @@ async fn answer(State(script): State<Arc<Script>>, request: Request) -> Response
             None => None,
         }
     };
-    let Reply { status, headers, body } = reply.unwrap_or_else(|| Reply::new(404, "text/plain", "no such page"));
+    let Reply { status, headers, body } =
+        reply.unwrap_or_else(|| Reply::new(404, "text/plain", "no such page"));
     let body = match body {
         Content::Whole(bytes) => Body::from(bytes),
         Content::Never => std::future::pending().await,
-        Content::Endless(piece, between) => Body::from_stream(stream::repeat(Bytes::from(piece)).then(move |piece| async move {
-            tokio::time::sleep(between).await;
-            Ok::<_, Infallible>(piece)
-        })),
+        Content::Endless(piece, between) => {
+            Body::from_stream(stream::repeat(Bytes::from(piece)).then(move |piece| async move {
+                tokio::time::sleep(between).await;
+                Ok::<_, Infallible>(piece)
+            }))
+        }
     };
     let mut response = Response::builder().status(StatusCode::from_u16(status).unwrap());
     for (name, value) in headers {
