@@ -63,7 +63,7 @@ impl App {
         let tasks = Tasks::default();
         let base = Base::open(config, &tasks).await?;
         let sealer = Arc::new(base.sealer(config)?);
-        let tools = Tools::new(config, &base, Arc::clone(&sealer), &clock, &ids, &tasks)?;
+        let tools = Tools::new(config, &base, &models, Arc::clone(&sealer), &clock, &ids, &tasks)?;
         bootstrap(config, &base, &ids, &clock).await?;
         refuse_open_door(config, &base).await?;
         let cut = CancellationToken::new();

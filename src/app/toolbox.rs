@@ -4,17 +4,24 @@ use std::sync::Arc;
 
 use crate::{
     clock::{Clock, Ids},
-    config::Config,
+    config::{Config, ReadFile},
+    documents::{Limits, Parser},
     mcp::Pool,
     net::{self, GuardedSettings},
     seal::Sealer,
     tasks::Tasks,
     tools::{
-        Connectors, Tool, Toolbox, clock_tool::ClockTool, openapi::Documents, openapi_server::Apis,
+        Connectors, Tool, Toolbox,
+        clock_tool::ClockTool,
+        image::ImageApi,
+        memory::{Memory, MemoryParts},
+        openapi::Documents,
+        openapi_server::Apis,
+        read_file::FileReader,
     },
 };
 
-use super::{Base, policies, web};
+use super::{Base, Models, policies, web, web::program};
 
 /// The tools, and the MCP servers that were set up before.
 pub(super) struct Tools {
@@ -27,6 +34,7 @@ impl Tools {
     pub(super) fn new(
         config: &Config,
         base: &Base,
+        models: &Models,
         sealer: Arc<Sealer>,
         clock: &Clock,
         ids: &Ids,
@@ -48,6 +56,20 @@ impl Tools {
             tasks.clone(),
             (&config.mcp).into(),
         )?;
+        let images = ImageApi::from_config(&config.tools.image_generation, &policies)?;
+        let read_file = &config.tools.read_file;
+        let files = read_file.enabled.then(|| file_reader(read_file)).transpose()?;
+        let memory = config.tools.memory.enabled.then(|| {
+            Memory::new(MemoryParts {
+                pool: base.pool.clone(),
+                clock: clock.clone(),
+                ids: ids.clone(),
+                model: models.source.clone(),
+                utility: config.models.utility.clone(),
+                default_model: config.models.default.clone(),
+                most: config.tools.memory.max_per_user.get(),
+            })
+        });
         let apis = Apis {
             client: net::guarded(GuardedSettings {
                 read_timeout: config.tools.openapi.timeout,
@@ -62,9 +84,17 @@ impl Tools {
         let toolbox = Toolbox {
             clock: telling_time.map(|clock| Arc::new(clock) as Arc<dyn Tool>),
             web: Some(web),
+            images,
+            memory,
+            files,
             mcp: Some((sessions.clone(), connectors.clone())),
             apis: Some(apis),
         };
         Ok(Self { toolbox, connectors, sessions })
     }
+}
+
+fn file_reader(config: &ReadFile) -> anyhow::Result<FileReader> {
+    let parser = Parser::new(program()?, Limits::default());
+    Ok(FileReader::new(parser, config.preview_characters.get()))
 }

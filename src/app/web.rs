@@ -23,7 +23,7 @@ pub fn web(config: &Config, policies: &Policies, clock: &Clock, ids: &Ids) -> an
 }
 
 /// This very program, which parses documents as a child of itself.
-fn program() -> anyhow::Result<PathBuf> {
+pub(super) fn program() -> anyhow::Result<PathBuf> {
     // A link that also leads to a program whose file was replaced meanwhile.
     let link = PathBuf::from("/proc/self/exe");
     if link.exists() {

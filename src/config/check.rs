@@ -7,8 +7,8 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use super::{
-    ApiCredential, Config, CredentialKind, Environment, McpConnector, OpenUrl, Origin, PageApi,
-    Problem, SearchApi, Secret, Upstream, WebSearch,
+    ApiCredential, Config, CredentialKind, Environment, ImageGeneration, McpConnector, OpenUrl,
+    Origin, PageApi, Problem, SearchApi, Secret, Upstream, WebSearch,
     overlay::{Key, Layers, shown},
 };
 
@@ -44,6 +44,7 @@ pub(super) fn check(config: &mut Config, env: &Environment, layers: &Layers) -> 
     found.connectors(&mut config.mcp.connectors, env);
     found.web_search(&mut config.tools.web_search, env);
     found.open_url(&mut config.tools.open_url, env);
+    found.images(&mut config.tools.image_generation, env);
     found.credentials(&mut config.tools.openapi.credentials, env);
     if config.seal_keys.iter().any(|key| key.expose().is_empty()) {
         found.problems.push(Problem {
@@ -256,6 +257,29 @@ impl Found<'_> {
             Some(PageApi::Firecrawl) if open.base_url.is_some() => {}
             Some(_) if open.api_key_env.is_none() => self.wrong(&at("api_key_env"), NO_KEY),
             None | Some(_) => {}
+        }
+    }
+
+    fn images(&mut self, images: &mut ImageGeneration, env: &Environment) {
+        let at = |key| ["tools", "image_generation", key];
+        images.api_key = self.secret(&at("api_key_env"), images.api_key_env.as_deref(), env);
+        let is_begun =
+            images.api_key_env.is_some() || images.model.is_some() || images.size.is_some();
+        if images.base_url.is_none() && is_begun {
+            self.wrong(
+                &at("base_url"),
+                "the address of an images API is needed, such as \"https://api.openai.com/v1\"",
+            );
+        }
+        if images.api_key.as_ref().is_some_and(|key| HeaderValue::try_from(key.expose()).is_err()) {
+            self.wrong(
+                &at("api_key_env"),
+                "what the variable holds cannot be sent: a control character is in it",
+            );
+        }
+        if let Some(size) = images.size.as_ref().filter(|size| !ImageGeneration::is_size(size)) {
+            let message = format!("`{size}` is no size; it should look like \"1024x1024\"");
+            self.wrong(&at("size"), message);
         }
     }
 

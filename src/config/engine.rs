@@ -5,7 +5,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{OpenApi, OpenUrl, WebSearch, value};
+use super::{ImageGeneration, Memory, OpenApi, OpenUrl, ReadFile, WebSearch, value};
 
 /// `[engine]`: limits of a run.
 #[derive(Clone, Debug, Deserialize)]
@@ -68,6 +68,12 @@ pub struct Tools {
     pub web_search: WebSearch,
     /// `[tools.open_url]`
     pub open_url: OpenUrl,
+    /// `[tools.image_generation]`
+    pub image_generation: ImageGeneration,
+    /// `[tools.memory]`
+    pub memory: Memory,
+    /// `[tools.read_file]`
+    pub read_file: ReadFile,
     /// `[tools.openapi]`
     pub openapi: OpenApi,
 }
@@ -83,6 +89,9 @@ impl Default for Tools {
             get_current_time: GetCurrentTime::default(),
             web_search: WebSearch::default(),
             open_url: OpenUrl::default(),
+            image_generation: ImageGeneration::default(),
+            memory: Memory::default(),
+            read_file: ReadFile::default(),
             openapi: OpenApi::default(),
         }
     }

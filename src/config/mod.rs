@@ -15,6 +15,8 @@ mod effective;
 mod engine;
 mod environment;
 mod error;
+mod extensions;
+mod images;
 mod load;
 mod mcp;
 mod openapi;
@@ -43,6 +45,8 @@ pub use self::{
     engine::{Engine, GetCurrentTime, History, Tools},
     environment::{Environment, Places},
     error::{ConfigError, Origin, Problem},
+    extensions::{Memory, ReadFile},
+    images::ImageGeneration,
     load::{Loaded, Sources},
     mcp::{Mcp, McpConnector, McpTransport},
     openapi::{ApiCredential, CredentialHost, CredentialKind, OpenApi},

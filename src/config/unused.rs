@@ -10,7 +10,6 @@ pub fn unused(config: &Config) -> Vec<String> {
             found.push(format!("`{key}` is set and changes nothing in this version: {why}."));
         }
     };
-    note(config.models.utility.is_some(), "models.utility", "nothing asks a utility model");
     note(config.models.embedding.is_some(), "models.embedding", "there is no retrieval");
     let windows = config.models.overrides.iter().any(|model| model.window.is_some());
     note(windows, "models.overrides.window", "histories are not shortened");

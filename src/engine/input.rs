@@ -39,6 +39,12 @@ impl Engine {
                 whole.push(Arc::clone(found));
                 continue;
             }
+            if let Some(id) = picture_left_out(&item)
+                && let Some(found) = referenced.get(id)
+            {
+                whole.push(Arc::clone(found));
+                continue;
+            }
             let mut item = item;
             refuse_files(&item, &path)?;
             match &mut item {
@@ -97,7 +103,7 @@ impl Engine {
             .iter()
             .filter_map(|item| match item {
                 Item::ItemReference(reference) => Some(&*reference.id),
-                _ => None,
+                item => picture_left_out(item),
             })
             .collect();
         if ids.is_empty() {
@@ -167,6 +173,18 @@ impl Engine {
             tracing::warn!("what another server sealed is not shown to the model");
         }
         Ok(opened)
+    }
+}
+
+/// The id of a call whose picture a client leaves out, as it is too large to be sent around: the store has it.
+fn picture_left_out(item: &Item) -> Option<&str> {
+    match item {
+        Item::ImageGenerationCall(call)
+            if !call.id.is_empty() && call.body.get("result").is_none() =>
+        {
+            Some(&call.id)
+        }
+        _ => None,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     store,
     tools::{
         self,
+        read_file::Previews,
         toolbox::{Asker, Assembly},
     },
     turn::{Catalog, Rules, Sealing, Turn, history},
@@ -170,6 +171,7 @@ impl Engine {
             principal: principal.clone(),
             idempotency: None,
             assembly,
+            previews: Previews::default(),
             approved,
             context: tools::Context {
                 principal: principal.clone(),

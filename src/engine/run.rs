@@ -20,7 +20,7 @@ use crate::{
         SharedItem, Status,
     },
     telemetry::{CallError, RescueGround, TokenKind, traceparent},
-    tools::{self, toolbox::Assembly},
+    tools::{self, read_file::Previews, toolbox::Assembly},
     turn::{
         Next, Turn,
         catalog::FirstChoice,
@@ -75,6 +75,8 @@ pub(super) struct Work {
     pub(super) principal: Principal,
     pub(super) idempotency: Option<Key>,
     pub(super) assembly: Assembly,
+    /// What the model is shown in the place of items with long files.
+    pub(super) previews: Previews,
     /// Calls that the client approved, to be run first.
     pub(super) approved: Vec<Approved>,
     pub(super) context: tools::Context,
@@ -327,17 +329,15 @@ impl Engine {
 
     /// Asks the model for the next Round.
     async fn ask(&self, work: &Work, traceparent: Option<String>) -> Result<Deltas, ModelError> {
-        let Work { turn, model, request, history, input, .. } = work;
+        let Work { turn, model, request, history, input, assembly, previews, .. } = work;
         let plan = turn.plan();
         let own = turn.items().map(|item| &**item);
-        let items: Vec<&Item> = plain(history).chain(plain(input)).chain(own).collect();
+        let given = plain(history).chain(plain(input)).map(|item| previews.of(item));
+        let items: Vec<&Item> = given.chain(own).collect();
+        let instructions = assembly.instructions(request.instructions.as_deref());
         let ask = Ask {
             model,
-            messages: render(
-                request.instructions.as_deref(),
-                items.iter().copied(),
-                turn.catalog(),
-            ),
+            messages: render(instructions.as_deref(), items.iter().copied(), turn.catalog()),
             tools: if plan.tools { turn.catalog().offered() } else { &[] },
             choice: match &plan.choice {
                 FirstChoice::None => Choice::None,

@@ -31,6 +31,9 @@ impl Engine {
         work: &mut Work,
         heard: &mpsc::Sender<Vec<Numbered>>,
     ) -> Result<Next, Stop> {
+        if let Some(files) = &work.assembly.files {
+            work.previews = files.previews(&work.context.history).await;
+        }
         if !work.assembly.servers.is_empty() {
             let failed = self.list(work, heard).await?;
             let failed: Vec<&str> = failed.iter().map(String::as_str).collect();

@@ -10,6 +10,7 @@ pub mod error;
 pub mod health;
 pub mod ids;
 pub mod input_tokens;
+pub mod memories;
 pub mod models;
 pub mod openapi;
 pub mod page;
@@ -27,7 +28,7 @@ use axum::{
     extract::DefaultBodyLimit,
     http::{HeaderName, HeaderValue, Method, header},
     middleware,
-    routing::{get, post},
+    routing::{delete, get, post},
 };
 use tower_http::{
     cors::{AllowOrigin, CorsLayer},
@@ -110,6 +111,8 @@ pub fn router(api: &Api) -> Router {
             "/connectors/{id}",
             get(connectors::retrieve).post(connectors::update).delete(connectors::delete),
         )
+        .route("/memories", get(memories::list).delete(memories::clear))
+        .route("/memories/{id}", delete(memories::delete))
         .route("/models", get(models::list))
         .route("/models/{*id}", get(models::retrieve));
     let v1 = passthrough::PATHS

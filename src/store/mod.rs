@@ -18,6 +18,7 @@ pub mod idempotency;
 pub mod items;
 mod json;
 pub mod keys;
+pub mod memories;
 pub mod pool;
 pub mod responses;
 

@@ -1,4 +1,4 @@
-//! The size of a picture, read from the first bytes of its `data:` URL.
+//! What the first bytes of a picture tell: its format and its size.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
@@ -8,28 +8,46 @@ const HEAD: usize = 256 << 10;
 /// Width and height in pixels of a PNG, GIF, JPEG or WebP in a `data:` URL; neither is ever 0.
 pub fn size_of_url(url: &str) -> Option<(u32, u32)> {
     let (_, encoded) = url.strip_prefix("data:")?.split_once(";base64,")?;
+    size(&head(encoded)?).filter(|(width, height)| *width > 0 && *height > 0)
+}
+
+/// The media type, and width and height in pixels, of such a picture that is given as base64. A size that it does not tell is `None`.
+pub fn of_base64(encoded: &str) -> Option<(&'static str, Option<(u32, u32)>)> {
+    let bytes = head(encoded)?;
+    let size = size(&bytes).filter(|(width, height)| *width > 0 && *height > 0);
+    Some((media_type(&bytes)?, size))
+}
+
+/// The media type of a PNG, GIF, JPEG or WebP, by its first bytes.
+pub fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [0xff, 0xd8, ..] => Some("image/jpeg"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// The first bytes.
+fn head(encoded: &str) -> Option<Vec<u8>> {
     let head = encoded.as_bytes().get(..HEAD).unwrap_or(encoded.as_bytes());
     // Whole groups of four, so that a cut picture is no error.
     let whole = head.len() - head.len() % 4;
-    let bytes = STANDARD.decode(&head[..whole]).ok()?;
-    size(&bytes).filter(|(width, height)| *width > 0 && *height > 0)
+    STANDARD.decode(&head[..whole]).ok()
 }
 
 fn size(bytes: &[u8]) -> Option<(u32, u32)> {
-    if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
-        let word = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        return Some((word(16)?, word(20)?));
+    match media_type(bytes)? {
+        "image/png" => {
+            let word =
+                |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+            Some((word(16)?, word(20)?))
+        }
+        "image/gif" => Some((little(bytes, 6)?, little(bytes, 8)?)),
+        "image/jpeg" => jpeg(bytes),
+        _ => webp(bytes),
     }
-    if bytes.starts_with(b"GIF8") {
-        return Some((little(bytes, 6)?, little(bytes, 8)?));
-    }
-    if bytes.starts_with(b"\xff\xd8") {
-        return jpeg(bytes);
-    }
-    if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
-        return webp(bytes);
-    }
-    None
 }
 
 fn little(bytes: &[u8], at: usize) -> Option<u32> {
@@ -91,8 +109,17 @@ mod tests {
         let extended = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\xff\x03\0\xff\x01\0".as_slice();
         let lossless = b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f\xff\xc3\x7f\0".as_slice();
         let lossy = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\0\x04\0\x02".as_slice();
-        for picture in [png, gif, jpeg, extended, lossless, lossy] {
+        for (picture, kind) in [
+            (png, "image/png"),
+            (gif, "image/gif"),
+            (jpeg, "image/jpeg"),
+            (extended, "image/webp"),
+            (lossless, "image/webp"),
+            (lossy, "image/webp"),
+        ] {
             assert_eq!(size_of_url(&url(picture)), Some((1024, 512)), "{picture:?}");
+            let known = of_base64(&STANDARD.encode(picture));
+            assert_eq!(known, Some((kind, Some((1024, 512)))), "{picture:?}");
             for cut in 0..picture.len() {
                 // Never a panic, and never another size.
                 let seen = size_of_url(&url(&picture[..cut]));
@@ -111,5 +138,8 @@ mod tests {
         ] {
             assert_eq!(size_of_url(url), None, "{url}");
         }
+        assert_eq!(of_base64("AAAA"), None);
+        assert_eq!(of_base64("iVBORw0KGgo="), None, "not even eight bytes are whole");
+        assert_eq!(of_base64("iVBORw0KGgoAAAAN"), Some(("image/png", None)));
     }
 }

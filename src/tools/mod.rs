@@ -9,10 +9,13 @@
 mod arguments;
 pub mod clock_tool;
 pub mod contract;
+pub mod image;
 mod mcp_server;
+pub mod memory;
 mod open_url;
 pub mod openapi;
 pub mod openapi_server;
+pub mod read_file;
 pub mod registry;
 pub mod runner;
 pub mod server;

@@ -1,19 +1,24 @@
 //! The tools of a server, and which of them a Response may use.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use crate::{
     mcp::{self, Connectors, Pool, Scope},
-    protocol::{ApiError, CreateResponse, Principal, Tool as ToolParam, hosted_tool::WebSearchTool},
+    protocol::{
+        ApiError, CreateResponse, Principal, Tool as ToolParam, hosted_tool::WebSearchTool,
+    },
     store::Viewer,
     web::Web,
 };
 
 use super::{
     Registry, Tool,
+    image::{GenerateImage, ImageApi},
     mcp_server::{self, McpServer},
+    memory::Memory,
     open_url::{OpenUrl, Snippets},
     openapi_server::{Apis, OpenApiServer},
+    read_file::{FileReader, Files, ReadFile},
     server::ToolServer,
     web_search::WebSearch,
 };
@@ -25,6 +30,12 @@ pub struct Toolbox {
     pub clock: Option<Arc<dyn Tool>>,
     /// Searches the web and opens pages.
     pub web: Option<Web>,
+    /// Makes pictures.
+    pub images: Option<ImageApi>,
+    /// Remembers facts about users.
+    pub memory: Option<Memory>,
+    /// Reads files of the input.
+    pub files: Option<FileReader>,
     /// MCP servers: the sessions with them, and those that were set up before.
     pub mcp: Option<(Pool, Connectors)>,
     /// HTTP APIs.
@@ -38,6 +49,10 @@ pub struct Assembly {
     pub registry: Registry,
     /// Those whose tools must be asked for.
     pub servers: Vec<Arc<dyn ToolServer>>,
+    /// What the model is told besides, after the instructions.
+    pub told: Option<String>,
+    /// The files of the input, when the model may page through them.
+    pub files: Option<Arc<Files>>,
 }
 
 /// Whose tools are put together.
@@ -58,6 +73,14 @@ impl Assembly {
     /// The server of this label.
     pub fn server(&self, label: &str) -> Option<&dyn ToolServer> {
         self.servers.iter().map(|server| &**server).find(|server| server.label() == label)
+    }
+
+    /// The instructions of a request, and what the model is told besides.
+    pub fn instructions<'a>(&'a self, own: Option<&'a str>) -> Option<Cow<'a, str>> {
+        match (own, self.told.as_deref()) {
+            (Some(own), Some(told)) => Some(format!("{own}\n\n{told}").into()),
+            (own, told) => own.or(told).map(Cow::Borrowed),
+        }
     }
 }
 
@@ -90,6 +113,14 @@ impl Toolbox {
                     let pages = self.web.as_ref().and_then(|web| web.pages.clone());
                     let off = || not_set_up(at, asked, "tools.open_url.enabled = true");
                     let tool = OpenUrl::new(pages.ok_or_else(off)?, Arc::clone(&snippets));
+                    assembly.registry.add(Arc::new(tool));
+                }
+                ToolParam::ImageGeneration(tool) => {
+                    let off = || not_set_up(at, asked, "tools.image_generation.base_url");
+                    let api = self.images.clone().ok_or_else(off)?;
+                    let tool = GenerateImage::new(api, tool).map_err(|(field, why)| {
+                        ApiError::invalid(format!("tools[{at}].{field}"), why)
+                    })?;
                     assembly.registry.add(Arc::new(tool));
                 }
                 ToolParam::Mcp(tool) => {
@@ -125,10 +156,19 @@ impl Toolbox {
                 | ToolParam::Computer(_)
                 | ToolParam::ComputerPreview(_)
                 | ToolParam::ToolSearch(_) => (),
-                ToolParam::ImageGeneration(_)
-                | ToolParam::Memory(_)
-                | ToolParam::ReadFile(_)
-                | ToolParam::Unknown(_) => return Err(refusal(at, &asked.kind())),
+                ToolParam::Memory(_) => {
+                    let off = || not_set_up(at, asked, "tools.memory.enabled = true");
+                    let memory = self.memory.as_ref().ok_or_else(off)?;
+                    assembly.told = memory.told(asker.principal).await?;
+                    assembly.registry.add(Arc::new(memory.tool(request.model.as_deref())));
+                }
+                ToolParam::ReadFile(_) => {
+                    let off = || not_set_up(at, asked, "tools.read_file.enabled = true");
+                    let reader = self.files.clone().ok_or_else(off)?;
+                    let files = assembly.files.get_or_insert_with(|| Arc::new(Files::new(reader)));
+                    assembly.registry.add(Arc::new(ReadFile::new(Arc::clone(files))));
+                }
+                ToolParam::Unknown(_) => return Err(refusal(at, &asked.kind())),
             }
         }
         Ok(assembly)

@@ -77,7 +77,8 @@ impl Turn {
         }
         let (output_index, item_id) = (pending.output_index, Arc::clone(&pending.item_id));
         let (target, call) = (pending.target.clone(), std::mem::take(&mut pending.call));
-        self.round.ends_loop |= target.ends_loop;
+        // After a failure the model may try again.
+        self.round.ends_loop |= target.ends_loop && output.is_ok();
         let ended = match output {
             Ok(output) => Ended::Well(output),
             Err(failure) => Ended::Badly(failure),

@@ -139,7 +139,9 @@ impl<'a> Renderer<'a, '_> {
                     self.say(format!("[{}] {text}", item.kind()).into());
                 }
             }
-            Item::WebSearchCall(call) | Item::ImageGenerationCall(call) => self.viewed(call),
+            Item::WebSearchCall(call) => self.viewed(call, mark),
+            // What the model is told of a picture is ours.
+            Item::ImageGenerationCall(call) => self.viewed(call, |_| ()),
             Item::McpApprovalRequest(request) => self.approval(request),
             Item::McpApprovalResponse(_) => self.flush(),
             // The answer that follows them says what they found; lists of tools are not for the model.
@@ -257,7 +259,7 @@ impl<'a> Renderer<'a, '_> {
     }
 
     /// A call whose item does not say what the model saw; without that, the answer that follows says what came of it.
-    fn viewed(&mut self, call: &'a ClientCall) {
+    fn viewed(&mut self, call: &'a ClientCall, mark: impl Fn(&mut Vec<PromptPart<'a>>)) {
         let Some(view) = call.view.as_deref().filter(|view| !view.name.is_empty()) else { return };
         let mut result: Vec<_> = view.told.iter().filter_map(part).collect();
         mark(&mut result);

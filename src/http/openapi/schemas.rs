@@ -102,6 +102,22 @@ pub(super) fn all() -> Value {
             "required": ["id", "object", "deleted"],
             "properties": { "id": text(), "object": text(), "deleted": { "const": true } },
         },
+        "AllDeleted": {
+            "type": "object",
+            "required": ["object", "deleted", "count"],
+            "properties": { "object": text(), "deleted": { "const": true }, "count": { "type": "integer" } },
+        },
+        "Memory": {
+            "type": "object",
+            "required": ["id", "object", "text", "created_at", "updated_at"],
+            "properties": {
+                "id": text(),
+                "object": { "const": "memory" },
+                "text": text(),
+                "created_at": { "type": "integer" },
+                "updated_at": { "type": "integer" },
+            },
+        },
         "Readiness": {
             "type": "object",
             "required": ["ready"],
@@ -131,6 +147,7 @@ pub(super) fn all() -> Value {
         "ConversationList": list("Conversation"),
         "ItemList": list("Item"),
         "ConnectorList": list("Connector"),
+        "MemoryList": list("Memory"),
     })
 }
 

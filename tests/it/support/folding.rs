@@ -82,6 +82,12 @@ impl Folded {
             "mcp_call.in_progress" | "mcp_call.completed" | "mcp_call.failed" => {
                 self.item(event);
             }
+            "image_generation_call.in_progress"
+            | "image_generation_call.generating"
+            | "image_generation_call.partial_image"
+            | "image_generation_call.completed" => {
+                self.item(event);
+            }
             "error" => {
                 assert_eq!(event["error"]["message"], event["message"]);
                 self.error = Some(event["message"].clone());
@@ -117,7 +123,10 @@ impl Folded {
         let mut told = self.item(event).clone();
         let item = &event["item"];
         // What only the end can tell.
-        for late in ["status", "output", "error", "encrypted_content", "antiphon"] {
+        let of_pictures =
+            ["result", "action", "revised_prompt", "size", "quality", "background", "output_format"];
+        let of_all = ["status", "output", "error", "encrypted_content", "antiphon"];
+        for late in of_all.into_iter().chain(of_pictures) {
             if let Some(value) = item.get(late) {
                 told[late] = value.clone();
             }

@@ -138,14 +138,8 @@ async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> S
     )
     .unwrap();
     let places = Connectors::places(&setup.mcp);
-    let sessions = mcp::Pool::new(
-        policy,
-        places,
-        clock.clone(),
-        tasks.clone(),
-        (&setup.mcp).into(),
-    )
-    .unwrap();
+    let sessions =
+        mcp::Pool::new(policy, places, clock.clone(), tasks.clone(), (&setup.mcp).into()).unwrap();
     let tools = Toolbox { mcp: Some((sessions.clone(), connectors.clone())), ..setup.tools };
     let engine = Engine::new(Parts {
         pool: pool.clone(),
