@@ -123,8 +123,15 @@ impl Folded {
         let mut told = self.item(event).clone();
         let item = &event["item"];
         // What only the end can tell.
-        let of_pictures =
-            ["result", "action", "revised_prompt", "size", "quality", "background", "output_format"];
+        let of_pictures = [
+            "result",
+            "action",
+            "revised_prompt",
+            "size",
+            "quality",
+            "background",
+            "output_format",
+        ];
         let of_all = ["status", "output", "error", "encrypted_content", "antiphon"];
         for late in of_all.into_iter().chain(of_pictures) {
             if let Some(value) = item.get(late) {
