@@ -23,8 +23,8 @@ use super::{
     server::{Listed, ToolServer},
 };
 
-/// How long a call may take. Real tools search, build and deploy.
-const LONGEST_CALL: Duration = Duration::from_mins(5);
+/// How much longer a call is waited for than its server may take: so the sentence says whose limit it was.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// An MCP server in one Response.
 pub(super) struct McpServer {
@@ -54,7 +54,7 @@ impl McpServer {
     fn tools<'a>(&'a self, infos: impl Iterator<Item = &'a ToolInfo> + 'a) -> impl Iterator<Item = (&'a ToolInfo, Arc<dyn Tool>)> {
         let allowed = &self.inner.server.allowed;
         infos.filter(|info| allowed.allows(info)).map(|info| {
-            let spec = spec(info, &self.inner.server);
+            let spec = spec(info, &self.inner.server, self.inner.pool.call_limit() + GRACE);
             let tool: Arc<dyn Tool> = Arc::new(McpTool { spec, inner: Arc::clone(&self.inner) });
             (info, tool)
         })
@@ -105,7 +105,7 @@ impl Tool for McpTool {
             let asked = McpCall {
                 name: &self.spec.name,
                 arguments: &arguments,
-                limit: Some(self.spec.time_limit),
+                limit: None,
             };
             match pool.call_tool(&server.endpoint, scope, asked).await {
                 Ok(result) if result.is_error => Err(ToolError::ForModel(ToolFailure {
@@ -145,7 +145,7 @@ pub(super) fn exposed(asked: &McpParam) -> Raw {
     Raw::of(&fields)
 }
 
-fn spec(info: &ToolInfo, server: &Server) -> Spec {
+fn spec(info: &ToolInfo, server: &Server, time_limit: Duration) -> Spec {
     let described = info.description.clone().unwrap_or_default();
     let description = match &server.description {
         Some(of_server) if !of_server.is_empty() => format!("[{of_server}] {described}"),
@@ -159,7 +159,7 @@ fn spec(info: &ToolInfo, server: &Server) -> Spec {
         parameters: info.input_schema.clone(),
         needs_approval: server.approval.is_needed(info),
         is_repeatable: info.read_only(),
-        time_limit: LONGEST_CALL,
+        time_limit,
         ..Spec::own(&info.name, "", "", &serde_json::Value::Null)
     }
 }

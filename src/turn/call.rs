@@ -121,7 +121,8 @@ impl Turn {
             call.scan.push(piece);
             piece
         } else {
-            &piece[..call.scan.read_value(piece)]
+            let read = call.scan.read_value(piece);
+            if call.scan.state() == JsonState::Complete { &piece[..read] } else { piece }
         };
         call.arguments.push_str(piece);
         // `null` stands for no arguments, which are written `{}`: it must not be heard before it is known to be something else.

@@ -50,7 +50,14 @@ fn a_search_shows_its_action_and_not_its_results() {
     let view = view.unwrap();
     assert_eq!((&*view.name, &*view.arguments), ("web_search", r#"{"queries":["oslo"]}"#));
     assert_eq!(view.told[0].text(), Some("[1] Oslo"));
-    assert_snapshot!(script.transcript(), @"");
+    assert_snapshot!(script.transcript(), @r#"
+    2 output_item.added 0 {"type":"web_search_call","id":"ws_00ab0000","status":"in_progress"}
+    3 web_search_call.in_progress 0
+    4 web_search_call.searching 0
+    5 web_search_call.completed 0
+    6 output_item.done 0 {"type":"web_search_call","id":"ws_00ab0000","status":"completed","action":{"type":"search","query":"oslo","queries":["oslo"]}}
+    7 completed completed [ws_00ab0000]
+    "#);
 }
 
 #[test]
@@ -64,7 +71,15 @@ fn a_picture_comes_in_pieces_and_ends_the_loop() {
     assert_eq!(script.answer(vec![ToolOutcome { slot: 0, output }]), Next::Ask);
     script.turn.partial_image(calls[0].slot, 1, "bGF0ZQ==".to_owned());
     assert!(!script.turn.plan().tools);
-    assert_snapshot!(script.transcript(), @"");
+    assert_snapshot!(script.transcript(), @r#"
+    2 output_item.added 0 {"type":"image_generation_call","id":"ig_00ab0000","status":"in_progress","result":null}
+    3 image_generation_call.in_progress 0
+    4 image_generation_call.generating 0
+    5 image_generation_call.partial_image 0 0 "aGFsZg=="
+    6 image_generation_call.completed 0
+    7 output_item.done 0 {"type":"image_generation_call","id":"ig_00ab0000","status":"completed","result":"d2hvbGU="}
+    8 completed completed [ig_00ab0000]
+    "#);
 }
 
 #[test]
@@ -76,7 +91,11 @@ fn a_call_that_needs_consent_is_asked_for_and_the_others_run() {
     ]
     .concat();
     assert_eq!(script.round_with_tools(deltas, &[Ok("noon")]), Next::Finish);
-    assert_snapshot!(script.items(), @"");
+    assert_snapshot!(script.items(), @r#"
+    {"type":"mcp_call","id":"mcp_00ab0000","status":"completed","approval_request_id":null,"server_label":"antiphon","name":"clock","arguments":"{}","output":"noon","error":null}
+    {"type":"mcp_approval_request","id":"mcpr_00ab0001","server_label":"db","name":"drop_table","arguments":"{\"name\":\"users\"}"}
+    completed [mcp_00ab0000 mcpr_00ab0001]
+    "#);
 }
 
 #[test]
@@ -95,7 +114,11 @@ fn an_approved_call_runs_before_the_model_is_asked() {
     assert_eq!(calls[0].arguments, r#"{"name":"users"}"#);
     assert_eq!(script.answer(vec![ToolOutcome { slot: 0, output: Ok(ToolOutput::text("gone")) }]), Next::Ask);
     script.round([text("Done.")]);
-    assert_snapshot!(script.items(), @"");
+    assert_snapshot!(script.items(), @r#"
+    {"type":"mcp_call","id":"mcp_00ab0000","status":"completed","approval_request_id":"mcpr_1","server_label":"db","name":"drop_table","arguments":"{\"name\":\"users\"}","output":"gone","error":null}
+    {"type":"message","id":"msg_00ab0001","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Done.","annotations":[],"logprobs":[]}]}
+    completed [mcp_00ab0000 msg_00ab0001]
+    "#);
 }
 
 #[test]
@@ -144,7 +167,23 @@ fn lists_of_tools_come_first_or_say_why_not() {
     script.turn.listed(docs, Ok(vec![tool]), "terms".to_owned());
     script.turn.listed(docs, Ok(Vec::new()), "twice".to_owned());
     script.round([text("Hi.")]);
-    assert_snapshot!(script.transcript(), @"");
+    assert_snapshot!(script.transcript(), @r#"
+    2 output_item.added 0 {"type":"mcp_list_tools","id":"mcpl_00ab0000","server_label":"docs","tools":[]}
+    3 mcp_list_tools.in_progress 0
+    4 output_item.added 1 {"type":"mcp_list_tools","id":"mcpl_00ab0001","server_label":"shop","tools":[]}
+    5 mcp_list_tools.in_progress 1
+    6 mcp_list_tools.failed 1
+    7 output_item.done 1 {"type":"mcp_list_tools","id":"mcpl_00ab0001","server_label":"shop","tools":[],"error":"refused"}
+    8 mcp_list_tools.completed 0
+    9 output_item.done 0 {"type":"mcp_list_tools","id":"mcpl_00ab0000","server_label":"docs","tools":[{"name":"search","input_schema":{}}]}
+    10 output_item.added 2 {"type":"message","id":"msg_00ab0002","status":"in_progress","role":"assistant","content":[]}
+    11 content_part.added 2.0 {"type":"output_text","text":"","annotations":[],"logprobs":[]}
+    12 output_text.delta 2.0 "Hi."
+    13 output_text.done 2.0 "Hi."
+    14 content_part.done 2.0 {"type":"output_text","text":"Hi.","annotations":[],"logprobs":[]}
+    15 output_item.done 2 {"type":"message","id":"msg_00ab0002","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hi.","annotations":[],"logprobs":[]}]}
+    16 completed completed [mcpl_00ab0000 mcpl_00ab0001 msg_00ab0002]
+    "#);
 }
 
 #[test]
@@ -157,5 +196,11 @@ fn a_failure_closes_lists_and_calls() {
         whole(2, "c3", "clock", "{}"),
     ].concat());
     script.fail(&crate::protocol::ApiError::server());
-    assert_snapshot!(script.items(), @"");
+    assert_snapshot!(script.items(), @r#"
+    {"type":"mcp_list_tools","id":"mcpl_00ab0000","server_label":"docs","tools":[],"error":"The list was not waited for."}
+    {"type":"web_search_call","id":"ws_00ab0001","status":"failed","action":{"type":"search","query":"","queries":[]}}
+    {"type":"image_generation_call","id":"ig_00ab0002","status":"failed","result":null}
+    {"type":"mcp_call","id":"mcp_00ab0003","status":"incomplete","approval_request_id":null,"server_label":"antiphon","name":"clock","arguments":"{}","output":null,"error":null}
+    failed [mcpl_00ab0000 ws_00ab0001 ig_00ab0002 mcp_00ab0003] {"code":"server_error","message":"The server had an error while processing your request. The log has the details under this request's id."}
+    "#);
 }

@@ -114,7 +114,7 @@ async fn wrong_bodies_are_named() {
         (dice(), "server_label"),
         (with("server_label", json!("ours")), "server_label"),
         (with("server_url", json!("ftp://a.example")), "server_url"),
-        (with("server_url", json!("http://127.0.0.1:9000/mcp")), "server_url"),
+        (with("server_url", json!("http://169.254.169.254/mcp")), "server_url"),
         (with("server_url", json!("http://169.254.169.254/")), "server_url"),
         (with("server_url", json!("https://user:pw@a.example/")), "server_url"),
         (with("authorization", json!(7)), "authorization"),

@@ -10,7 +10,10 @@ use crate::support::{
 };
 
 async fn before(upstream: &Upstream, keys: &Value) -> Server {
-    let router = upstreams(vec![upstream.settings("u", &json!({ "(dialect keys)": keys }))], Patience { ..PATIENCE });
+    let router = upstreams(
+        vec![upstream.settings("u", &json!({ "(dialect keys)": keys }))],
+        Patience { ..PATIENCE },
+    );
     start_before(router, Setup::default()).await
 }
 

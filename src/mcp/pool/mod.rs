@@ -92,6 +92,11 @@ impl Pool {
         Ok(Self { inner })
     }
 
+    /// How long a call may take unless its caller says otherwise.
+    pub fn call_limit(&self) -> Duration {
+        self.inner.means.limits.call
+    }
+
     /// All tools of a server.
     #[tracing::instrument(name = "mcp.list_tools", skip_all, fields(server = endpoint.name()))]
     pub async fn list_tools(
