@@ -79,10 +79,10 @@ impl Folded {
             "custom_tool_call_input.done" => {
                 assert_eq!(self.item(event)["input"], event["input"]);
             }
-            "mcp_call.in_progress" | "mcp_call.completed" | "mcp_call.failed" => {
-                self.item(event);
-            }
-            "image_generation_call.in_progress"
+            "mcp_call.in_progress"
+            | "mcp_call.completed"
+            | "mcp_call.failed"
+            | "image_generation_call.in_progress"
             | "image_generation_call.generating"
             | "image_generation_call.partial_image"
             | "image_generation_call.completed" => {
