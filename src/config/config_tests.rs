@@ -366,6 +366,22 @@ fn errors_name_the_key_its_origin_and_what_would_be_right() {
             "`mcp.connectors.x.aliases` (antiphon.toml): another connector is called `y` already",
         ),
         (
+            "[tools.image_generation]\nmodel = 'gpt-image-1'".into(),
+            &[],
+            "`tools.image_generation.base_url` (antiphon.toml): the address of an images API is needed, \
+             such as \"https://api.openai.com/v1\"",
+        ),
+        (
+            "[tools.image_generation]\nbase_url = 'http://a/v1'\nsize = 'big'".into(),
+            &[],
+            "`tools.image_generation.size` (antiphon.toml): `big` is no size; it should look like \"1024x1024\"",
+        ),
+        (
+            "[tools.image_generation]\nbase_url = 'http://a/v1'\napi_key_env = 'IMAGE_KEY'".into(),
+            &[],
+            "`tools.image_generation.api_key_env` (antiphon.toml): the environment variable IMAGE_KEY that it names is not set",
+        ),
+        (
             "[tools.web_search]\nprovider = 'bravo'".into(),
             &[],
             "`tools.web_search.provider` (antiphon.toml): `bravo` is not one of its values; did you mean `brave`?",

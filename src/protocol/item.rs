@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 
 use super::{
     content::Part,
-    hosted::{FileSearchCall, McpApprovalRequest, McpApprovalResponse, McpCall, McpListTools, ModelView},
+    hosted::{
+        FileSearchCall, McpApprovalRequest, McpApprovalResponse, McpCall, McpListTools, ModelView,
+    },
     json::{Extra, Raw, null_is_default, tagged, unknown_is_none},
 };
 

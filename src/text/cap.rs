@@ -55,10 +55,19 @@ mod tests {
             (
                 &*format!("HEAD{}TAIL", "a".repeat(100)),
                 10,
-                format!("HEAD{}\n[… 68 characters left out here: the result is too long …]\n{}TAIL", "a".repeat(28), "a".repeat(4)),
+                format!(
+                    "HEAD{}\n[… 68 characters left out here: the result is too long …]\n{}TAIL",
+                    "a".repeat(28),
+                    "a".repeat(4)
+                ),
                 10,
             ),
-            ("日本語日本語", 3, "日本\n[… 4 characters left out here: the result is too long …]\n".to_owned(), 3),
+            (
+                "日本語日本語",
+                3,
+                "日本\n[… 4 characters left out here: the result is too long …]\n".to_owned(),
+                3,
+            ),
             ("ab", 0, "\n[… 2 characters left out here: the result is too long …]\n".to_owned(), 0),
         ] {
             let mut capped = text.to_owned();

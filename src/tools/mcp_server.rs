@@ -10,11 +10,7 @@ use crate::{
         Call as McpCall, CallResult, Endpoint, McpError, Pool, Scope, ToolInfo, call_digest,
         connectors::Server,
     },
-    protocol::{
-        ApiError, Extra, Part, Raw,
-        content::InputImage,
-        hosted_tool::McpTool as McpParam,
-    },
+    protocol::{ApiError, Extra, Part, Raw, content::InputImage, hosted_tool::McpTool as McpParam},
     turn::{ToolFailure, ToolOutput},
 };
 
@@ -51,7 +47,10 @@ impl McpServer {
         Self { inner: Arc::new(Inner { server, pool, scope }), definition }
     }
 
-    fn tools<'a>(&'a self, infos: impl Iterator<Item = &'a ToolInfo> + 'a) -> impl Iterator<Item = (&'a ToolInfo, Arc<dyn Tool>)> {
+    fn tools<'a>(
+        &'a self,
+        infos: impl Iterator<Item = &'a ToolInfo> + 'a,
+    ) -> impl Iterator<Item = (&'a ToolInfo, Arc<dyn Tool>)> {
         let allowed = &self.inner.server.allowed;
         infos.filter(|info| allowed.allows(info)).map(|info| {
             let spec = spec(info, &self.inner.server, self.inner.pool.call_limit() + GRACE);
@@ -102,11 +101,7 @@ impl Tool for McpTool {
         Box::pin(async move {
             let Inner { server, pool, scope } = &*self.inner;
             let arguments = Raw::of(call.arguments);
-            let asked = McpCall {
-                name: &self.spec.name,
-                arguments: &arguments,
-                limit: None,
-            };
+            let asked = McpCall { name: &self.spec.name, arguments: &arguments, limit: None };
             match pool.call_tool(&server.endpoint, scope, asked).await {
                 Ok(result) if result.is_error => Err(ToolError::ForModel(ToolFailure {
                     told: result.text(),
@@ -129,7 +124,9 @@ pub(super) fn check(asked: &McpParam, at: usize) -> Result<(), ApiError> {
     if asked.server_label == OWN_LABEL {
         return Err(ApiError::invalid(
             format!("tools[{at}].server_label"),
-            format!("The label `{OWN_LABEL}` stands for the tools of this server itself. Choose another one."),
+            format!(
+                "The label `{OWN_LABEL}` stands for the tools of this server itself. Choose another one."
+            ),
         ));
     }
     Ok(())

@@ -164,7 +164,14 @@ impl OpenUrl {
     }
 
     /// Writes what is shown of a page.
-    fn show(&self, text: &mut String, asked: &str, page: &Page, pattern: Option<&str>, room: usize) {
+    fn show(
+        &self,
+        text: &mut String,
+        asked: &str,
+        page: &Page,
+        pattern: Option<&str>,
+        room: usize,
+    ) {
         let title = page.title.as_deref().unwrap_or(asked);
         // Writing into a `String` cannot fail.
         let _ = write!(text, "# {title}\n{}\n", page.url);

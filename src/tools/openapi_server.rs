@@ -68,7 +68,9 @@ impl OpenApiServer {
         if asked.server_label == OWN_LABEL {
             return Err(wrong(
                 "server_label",
-                format!("The label `{OWN_LABEL}` stands for the tools of this server itself. Choose another one."),
+                format!(
+                    "The label `{OWN_LABEL}` stands for the tools of this server itself. Choose another one."
+                ),
             ));
         }
         let credential = match &asked.credential {
@@ -83,7 +85,8 @@ impl OpenApiServer {
         let rule = match &asked.require_approval {
             None => None,
             Some(rule) => Some(
-                Approval::parse(rule, "require_approval").map_err(|wrong| wrong.into_error(place))?,
+                Approval::parse(rule, "require_approval")
+                    .map_err(|wrong| wrong.into_error(place))?,
             ),
         };
         let headers = asked.headers.expose().iter().flatten();
@@ -95,11 +98,12 @@ impl OpenApiServer {
         let schema_url = match &asked.schema_url {
             None => None,
             Some(url) => {
-                let url = Url::parse(url)
-                    .map_err(|error| wrong("schema_url", format!("`{url}` is not an address: {error}.")))?;
-                apis.client
-                    .raw(&url)
-                    .map_err(|denied| wrong("schema_url", format!("{denied} (API `{}`).", asked.server_label)))?;
+                let url = Url::parse(url).map_err(|error| {
+                    wrong("schema_url", format!("`{url}` is not an address: {error}."))
+                })?;
+                apis.client.raw(&url).map_err(|denied| {
+                    wrong("schema_url", format!("{denied} (API `{}`).", asked.server_label))
+                })?;
                 Some(url)
             }
         };
@@ -115,7 +119,10 @@ impl OpenApiServer {
         };
         match (&asked.schema, &server.schema_url) {
             (Some(_), Some(_)) => {
-                return Err(wrong("schema_url", "`schema` is given too; give one of the two.".to_owned()));
+                return Err(wrong(
+                    "schema_url",
+                    "`schema` is given too; give one of the two.".to_owned(),
+                ));
             }
             (None, None) => {
                 return Err(wrong("schema", "The OpenAPI document is missing: give it in `schema`, or its address in `schema_url`.".to_owned()));
@@ -126,10 +133,14 @@ impl OpenApiServer {
                     let path = if path.is_empty() { "schema".to_owned() } else { path };
                     wrong(&path, sentence)
                 };
-                let document = inline_document(schema, apis.settings.schema_limit()).map_err(fault)?;
+                let document =
+                    inline_document(schema, apis.settings.schema_limit()).map_err(fault)?;
                 let operations = server.operations(&document, None).map_err(fault)?;
                 for operation in &operations {
-                    server.access.check(&operation.base).map_err(|refused| wrong("credential", refused.to_string()))?;
+                    server
+                        .access
+                        .check(&operation.base)
+                        .map_err(|refused| wrong("credential", refused.to_string()))?;
                     apis.client.raw(&operation.base).map_err(|denied| {
                         wrong("server_url", format!("{denied} (API `{}`).", asked.server_label))
                     })?;
@@ -215,8 +226,9 @@ impl ToolServer for OpenApiServer {
     fn list(&self) -> BoxFuture<'_, Result<Vec<Listed>, String>> {
         Box::pin(async move {
             let operations = self.known().await?;
-            let listed = operations.into_iter().map(|operation| {
-                Listed { shown: Raw::of(&operation.listed()), tool: self.tool(operation) }
+            let listed = operations.into_iter().map(|operation| Listed {
+                shown: Raw::of(&operation.listed()),
+                tool: self.tool(operation),
             });
             Ok(listed.collect())
         })
@@ -267,10 +279,10 @@ fn output(result: ApiResult) -> ToolOutput {
         let url = format!("data:{};base64,{}", file.mime, file.data);
         told.push(if file.is_image() {
             Part::InputImage(InputImage {
-            image_url: Some(url),
-            detail: "auto".to_owned(),
-            ..InputImage::default()
-        })
+                image_url: Some(url),
+                detail: "auto".to_owned(),
+                ..InputImage::default()
+            })
         } else {
             Part::InputFile(InputFile {
                 filename: Some(file.name),

@@ -2,11 +2,7 @@
 
 use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use futures::{
-    FutureExt as _, StreamExt as _,
-    future::BoxFuture,
-    stream::FuturesUnordered,
-};
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use serde_json::{Map, Value};
 use tokio::{
     sync::{RwLock, Semaphore, mpsc},

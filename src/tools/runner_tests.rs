@@ -161,7 +161,8 @@ async fn calls_run_side_by_side_and_each_answers_for_itself() {
         odd("breaks", Way::Breaks),
         odd("complains", Way::Complains),
     ]);
-    let names = ["together", "panics", "together", "hangs", "breaks", "together", "complains", "gone"];
+    let names =
+        ["together", "panics", "together", "hangs", "breaks", "together", "complains", "gone"];
     let calls: Vec<ToolCall> = names
         .iter()
         .enumerate()
@@ -172,7 +173,11 @@ async fn calls_run_side_by_side_and_each_answers_for_itself() {
     assert_eq!(heard.last().unwrap().0, 3);
     let mut by_slot = heard;
     by_slot.sort();
-    let failed = |slot| format!("failed: The tool failed on the server's side (reference mcp_{slot}). Go on without it.");
+    let failed = |slot| {
+        format!(
+            "failed: The tool failed on the server's side (reference mcp_{slot}). Go on without it."
+        )
+    };
     let expected = [
         (0, "0".to_owned()),
         (1, failed(1)),

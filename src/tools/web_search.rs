@@ -95,7 +95,10 @@ impl WebSearch {
 
     async fn search(&self, calls: Vec<Call<'_>>) -> Vec<Result<ToolOutput, ToolError>> {
         let Some(provider) = &self.web.search else {
-            return calls.iter().map(|_| Err(ToolError::told("There is no web search here."))).collect();
+            return calls
+                .iter()
+                .map(|_| Err(ToolError::told("There is no web search here.")))
+                .collect();
         };
         // Each query is asked once, whoever wrote it.
         let mut asked: Vec<Query> = Vec::new();
@@ -151,7 +154,9 @@ impl Tool for WebSearch {
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let mut outputs = self.search(vec![call]).await;
-            outputs.pop().unwrap_or_else(|| Err(anyhow::anyhow!("a search without a result").into()))
+            outputs
+                .pop()
+                .unwrap_or_else(|| Err(anyhow::anyhow!("a search without a result").into()))
         })
     }
 
@@ -169,7 +174,10 @@ impl Terms {
             let mut read = Vec::new();
             for (at, text) in list.into_iter().flatten().enumerate() {
                 let domain = text.parse().map_err(|error| {
-                    (format!("filters.{name}[{at}]"), format!("`{text}` is not a domain: {error}. Write it like `example.com`."))
+                    (
+                        format!("filters.{name}[{at}]"),
+                        format!("`{text}` is not a domain: {error}. Write it like `example.com`."),
+                    )
                 })?;
                 read.push(domain);
             }

@@ -14,7 +14,8 @@ use crate::{
 };
 
 use super::{
-    HostedTarget, Shape, Turn, catalog::Target, client_call, hosted::HostedCall, round::Open, written,
+    HostedTarget, Shape, Turn, catalog::Target, client_call, hosted::HostedCall, round::Open,
+    written,
 };
 
 /// The call being written.
@@ -347,8 +348,7 @@ impl Turn {
                 item
             }
             Target::Hosted(target) => {
-                let call =
-                    HostedCall { name: call.name, arguments, data, ..HostedCall::default() };
+                let call = HostedCall { name: call.name, arguments, data, ..HostedCall::default() };
                 let place = (output_index, item_id);
                 return if handed_over {
                     self.wait_for_tool(place, target, call, None);
@@ -358,8 +358,7 @@ impl Turn {
             }
             Target::Refused(why) => {
                 let target = HostedTarget::own(&call.name);
-                let call =
-                    HostedCall { name: call.name, arguments, data, ..HostedCall::default() };
+                let call = HostedCall { name: call.name, arguments, data, ..HostedCall::default() };
                 let place = (output_index, item_id);
                 return if handed_over {
                     self.wait_for_tool(place, target, call, Some(why));

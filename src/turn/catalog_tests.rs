@@ -42,8 +42,16 @@ fn names_are_such_as_every_backend_takes() {
     assert_eq!(names[..4], ["plain-1_A", "a_b", "a_b_2", "a_b_3"]);
     assert_eq!((digest(&names[4]), digest(&names[5])), (Some(8), Some(8)));
     assert_ne!(names[4], names[5]);
-    let rest =
-        ["crm__find", "crm__note", "erp__find", "shell", "clock", "search", "mcp_web_search", "open"];
+    let rest = [
+        "crm__find",
+        "crm__note",
+        "erp__find",
+        "shell",
+        "clock",
+        "search",
+        "mcp_web_search",
+        "open",
+    ];
     assert_eq!(names[6..], rest);
 }
 
@@ -167,7 +175,10 @@ fn choices_in_all_their_forms() {
         (json!({ "type": "shell" }), named("shell")),
         (json!({ "type": "apply_patch" }), named("apply_patch")),
         (json!({ "type": "computer" }), named("computer")),
-        (json!({ "type": "mcp", "server_label": "web", "name": "search" }), named("mcp_web_search")),
+        (
+            json!({ "type": "mcp", "server_label": "web", "name": "search" }),
+            named("mcp_web_search"),
+        ),
         (json!({ "type": "mcp", "server_label": "docs" }), named("search")),
         (json!({ "type": "mcp", "server_label": "web" }), FirstChoice::Required),
         (json!({ "type": "allowed_tools", "tools": [function("a.b")] }), FirstChoice::Auto),
@@ -215,9 +226,13 @@ fn choices_of_what_there_is_not_are_refused() {
             )
         );
     }
-    let (path, why) =
-        Catalog::new(&[], &ToolChoice::Mode(crate::protocol::tool::ToolMode::Required), Vec::new(), &[])
-            .unwrap_err();
+    let (path, why) = Catalog::new(
+        &[],
+        &ToolChoice::Mode(crate::protocol::tool::ToolMode::Required),
+        Vec::new(),
+        &[],
+    )
+    .unwrap_err();
     assert_eq!(
         (&*path, &*why),
         ("tool_choice", "`tool_choice` is `required`, but `tools` offers none.")

@@ -135,11 +135,12 @@ impl Turn {
         target: &HostedTarget,
         approval_request_id: Option<String>,
     ) -> (usize, Arc<str>) {
-        let (prefix, zero) =
-            (target.shape.id_prefix(), HostedCall { approved_by: approval_request_id, ..HostedCall::default() });
-        let place = self.add(prefix, |id| {
-            item(id, target, zero, ItemStatus::InProgress, Extra::new(), None)
-        });
+        let (prefix, zero) = (
+            target.shape.id_prefix(),
+            HostedCall { approved_by: approval_request_id, ..HostedCall::default() },
+        );
+        let place = self
+            .add(prefix, |id| item(id, target, zero, ItemStatus::InProgress, Extra::new(), None));
         let (output_index, item_id) = place.clone();
         self.emit(match target.shape {
             Shape::Mcp => Event::McpCallInProgress { item_id, output_index },
@@ -206,8 +207,7 @@ impl Turn {
         let last_round = self.rounds >= self.rules.max_rounds;
         let mut calls = Vec::new();
         for slot in 0..self.round.pending.len() {
-            let spent =
-                self.settings.max_tool_calls.is_some_and(|most| self.hosted_calls >= most);
+            let spent = self.settings.max_tool_calls.is_some_and(|most| self.hosted_calls >= most);
             let pending = &mut self.round.pending[slot];
             let refused = pending.refused.take().or_else(|| {
                 if last_round {
@@ -270,7 +270,9 @@ impl Turn {
             }
             Ended::Badly(ToolFailure { told, error, mut fields }) => {
                 if target.shape == Shape::Mcp {
-                    let error = error.and_then(|error| error.to().ok()).unwrap_or_else(|| execution_error(&told));
+                    let error = error
+                        .and_then(|error| error.to().ok())
+                        .unwrap_or_else(|| execution_error(&told));
                     fields.insert("error", error);
                 }
                 (ItemStatus::Failed, vec![Part::input_text(told)], fields)
@@ -304,11 +306,8 @@ impl Turn {
         if status == ItemStatus::Incomplete {
             return None;
         }
-        let mut view = ModelView {
-            data: call.data.clone(),
-            round: self.rounds,
-            ..ModelView::default()
-        };
+        let mut view =
+            ModelView { data: call.data.clone(), round: self.rounds, ..ModelView::default() };
         if shape == Shape::Mcp {
             if !told.iter().all(|part| matches!(part, Part::InputText(_))) {
                 view.told = told;
@@ -399,14 +398,26 @@ fn item(
                 fields.insert("action", json!({ "type": "search", "query": "", "queries": [] }));
             }
             let status = Some(failed_when_cut(status));
-            Item::WebSearchCall(ClientCall { id, status, view, body: fields, ..ClientCall::default() })
+            Item::WebSearchCall(ClientCall {
+                id,
+                status,
+                view,
+                body: fields,
+                ..ClientCall::default()
+            })
         }
         Shape::Image => {
             if fields.get("result").is_none() {
                 fields.insert("result", Value::Null);
             }
             let status = Some(failed_when_cut(status));
-            Item::ImageGenerationCall(ClientCall { id, status, view, body: fields, ..ClientCall::default() })
+            Item::ImageGenerationCall(ClientCall {
+                id,
+                status,
+                view,
+                body: fields,
+                ..ClientCall::default()
+            })
         }
     }
 }

@@ -85,11 +85,9 @@ fn a_picture_comes_in_pieces_and_ends_the_loop() {
 #[test]
 fn a_call_that_needs_consent_is_asked_for_and_the_others_run() {
     let mut script = stage().begin();
-    let deltas = [
-        whole(0, "c1", "clock", "{}"),
-        whole(1, "c2", "drop_table", r#"{"name":"users"}"#),
-    ]
-    .concat();
+    let deltas =
+        [whole(0, "c1", "clock", "{}"), whole(1, "c2", "drop_table", r#"{"name":"users"}"#)]
+            .concat();
     assert_eq!(script.round_with_tools(deltas, &[Ok("noon")]), Next::Finish);
     assert_snapshot!(script.items(), @r#"
     {"type":"mcp_call","id":"mcp_00ab0000","status":"completed","approval_request_id":null,"server_label":"antiphon","name":"clock","arguments":"{}","output":"noon","error":null}
@@ -112,7 +110,10 @@ fn an_approved_call_runs_before_the_model_is_asked() {
     }];
     let Next::RunTools(calls) = script.turn.resume(calls) else { panic!() };
     assert_eq!(calls[0].arguments, r#"{"name":"users"}"#);
-    assert_eq!(script.answer(vec![ToolOutcome { slot: 0, output: Ok(ToolOutput::text("gone")) }]), Next::Ask);
+    assert_eq!(
+        script.answer(vec![ToolOutcome { slot: 0, output: Ok(ToolOutput::text("gone")) }]),
+        Next::Ask
+    );
     script.round([text("Done.")]);
     assert_snapshot!(script.items(), @r#"
     {"type":"mcp_call","id":"mcp_00ab0000","status":"completed","approval_request_id":"mcpr_1","server_label":"db","name":"drop_table","arguments":"{\"name\":\"users\"}","output":"gone","error":null}
@@ -146,8 +147,9 @@ fn an_outcome_is_heard_at_once_and_once() {
 #[test]
 fn what_only_the_model_sees_is_sealed_for_clients_that_keep_their_history() {
     let sealed = |output: ToolOutput| {
-        let mut script =
-            stage().with(|rules| rules.seal_data = Some(std::sync::Arc::new(str::to_owned))).begin();
+        let mut script = stage()
+            .with(|rules| rules.seal_data = Some(std::sync::Arc::new(str::to_owned)))
+            .begin();
         script.round(whole(0, "c1", "web_search", "{}"));
         script.answer(vec![ToolOutcome { slot: 0, output: Ok(output) }]);
         script.items()
@@ -190,11 +192,14 @@ fn lists_of_tools_come_first_or_say_why_not() {
 fn a_failure_closes_lists_and_calls() {
     let mut script = stage().begin();
     script.turn.list_tools("docs");
-    script.round([
-        whole(0, "c1", "web_search", "{}"),
-        whole(1, "c2", "generate_image", "{}"),
-        whole(2, "c3", "clock", "{}"),
-    ].concat());
+    script.round(
+        [
+            whole(0, "c1", "web_search", "{}"),
+            whole(1, "c2", "generate_image", "{}"),
+            whole(2, "c3", "clock", "{}"),
+        ]
+        .concat(),
+    );
     script.fail(&crate::protocol::ApiError::server());
     assert_snapshot!(script.items(), @r#"
     {"type":"mcp_list_tools","id":"mcpl_00ab0000","server_label":"docs","tools":[],"error":"The list was not waited for."}

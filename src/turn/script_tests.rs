@@ -9,8 +9,8 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    Catalog, Delta, Finish, HostedRef, HostedTarget, HostedTool, Next, Rules, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Turn,
-    grammar,
+    Catalog, Delta, Finish, HostedRef, HostedTarget, HostedTool, Next, Rules, ToolCall,
+    ToolFailure, ToolOutcome, ToolOutput, Turn, grammar,
 };
 use crate::{
     protocol::{ApiError, Numbered, Raw, Response, Settings, Usage},
@@ -92,7 +92,8 @@ impl Stage {
 
     pub(crate) fn begin(self) -> Script {
         let settings: Settings = serde_json::from_str(&self.settings.to_string()).unwrap();
-        let catalog = Catalog::new(&settings.tools, &settings.tool_choice, self.hosted, &[]).unwrap();
+        let catalog =
+            Catalog::new(&settings.tools, &settings.tool_choice, self.hosted, &[]).unwrap();
         let turn = Turn::begin(ID, 1000, Arc::new(settings), Arc::new(catalog), self.rules);
         Script { turn, events: Vec::new() }
     }

@@ -172,6 +172,24 @@ async fn what_cannot_be_read_is_said() {
     }
 }
 
+#[tokio::test]
+async fn only_the_last_files_are_read() {
+    let (server, script) = server([
+        read(&json!({ "file": "a.txt" })),
+        read(&json!({ "file": "a.txt (101)" })),
+        text("Done."),
+    ])
+    .await;
+    let files = vec![file("a.txt", "text/plain", long(20).as_bytes()); 101];
+    let response = create(&server, &request(&files)).await;
+    let first = response["output"][0]["error"].to_string();
+    assert!(first.contains("only the last 100 files"), "{first}");
+    let last = response["output"][1]["output"].as_str().unwrap();
+    assert!(last.starts_with("[`a.txt (101)`: characters 0 to 200 of 200."), "{last}");
+    let shown = &script.asked()[0].messages[0];
+    assert!(shown.starts_with("user: <file> [The file `a.txt (2)` begins here"), "{shown}");
+}
+
 /// A PDF of one page with this text.
 fn pdf(text: &str) -> Vec<u8> {
     let stream = format!("BT /F1 12 Tf 72 720 Td ({text}) Tj ET");

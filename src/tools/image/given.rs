@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    fn latest_of(items: Value) -> Vec<String> {
+    fn latest_of(items: &Value) -> Vec<String> {
         let items: Vec<Item> = serde_json::from_str(&items.to_string()).unwrap();
         let items: Vec<SharedItem> = items.into_iter().map(Arc::new).collect();
         latest(&items).into_iter().map(|place| format!("{place:?}")).collect()
@@ -149,17 +149,17 @@ mod tests {
         let failed = json!({ "type": "image_generation_call", "id": "ig_2", "result": null });
         let said = json!({ "role": "user", "content": "bluer" });
         let both = [r#"Url("https://a.example/1.png")"#, r#"Url("https://a.example/2.png")"#];
-        assert_eq!(latest_of(json!([shown, said])), both);
-        assert_eq!(latest_of(json!([shown, made, failed, said])), [r#"Base64("AAAA")"#]);
-        assert_eq!(latest_of(json!([made, shown])), both);
+        assert_eq!(latest_of(&json!([shown, said])), both);
+        assert_eq!(latest_of(&json!([shown, made, failed, said])), [r#"Base64("AAAA")"#]);
+        assert_eq!(latest_of(&json!([made, shown])), both);
         let returned = json!({ "type": "function_call_output", "call_id": "c", "output": [
             { "type": "input_image", "image_url": "data:image/png;base64,AAAA" },
         ] });
-        assert_eq!(latest_of(json!([made, returned])), [r#"Url("data:image/png;base64,AAAA")"#]);
-        assert_eq!(latest_of(json!([said])), [""; 0]);
+        assert_eq!(latest_of(&json!([made, returned])), [r#"Url("data:image/png;base64,AAAA")"#]);
+        assert_eq!(latest_of(&json!([said])), [""; 0]);
         let image = json!({ "type": "input_image", "image_url": "https://a.example/1.png" });
         let many = json!([{ "role": "user", "content": vec![image; 20] }]);
-        assert_eq!(latest_of(many).len(), MOST);
+        assert_eq!(latest_of(&many).len(), MOST);
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! The files of a request and its history, as text.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use base64::{
     Engine as _, alphabet,
@@ -14,6 +14,8 @@ use crate::{
     protocol::{Item, Part, SharedItem, content::InputFile, item::Message},
 };
 
+/// How many files of a conversation are read; documents cost a process each.
+const MOST_FILES: usize = 100;
 /// How much of a file of unknown kind is looked at, in bytes.
 const HEAD: usize = 8 * 1024;
 
@@ -56,7 +58,7 @@ pub(super) struct File {
 /// The text of a file.
 #[derive(Debug)]
 pub(super) struct Text {
-    pub(super) text: String,
+    content: String,
     pub(super) characters: usize,
     /// Whether the file has more text than is kept.
     pub(super) truncated: bool,
@@ -65,6 +67,8 @@ pub(super) struct Text {
 /// Why a file has no text; reads on from "it".
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum Unreadable {
+    #[error("only the last {MOST_FILES} files of a conversation are read")]
+    Surplus,
     #[error("it is given by its address alone")]
     Address,
     #[error("its data is not base64")]
@@ -119,7 +123,8 @@ impl Files {
     }
 
     async fn read(&self, history: &[SharedItem]) -> Vec<File> {
-        let mut names = HashSet::new();
+        let mut surplus = given(history).count().saturating_sub(MOST_FILES);
+        let mut names = HashMap::new();
         let mut reading = Vec::new();
         for item in history {
             let Item::Message(message) = &**item else { continue };
@@ -127,8 +132,16 @@ impl Files {
                 let Part::InputFile(file) = part else { continue };
                 let name = unique(file.filename.as_deref(), &mut names);
                 let place = (message.id.clone(), at);
-                reading
-                    .push(async move { File { name, place, text: self.reader.text(file).await } });
+                let is_read = surplus == 0;
+                surplus = surplus.saturating_sub(1);
+                reading.push(async move {
+                    let text = if is_read {
+                        self.reader.text(file).await
+                    } else {
+                        Err(Unreadable::Surplus)
+                    };
+                    File { name, text, place }
+                });
             }
         }
         join_all(reading).await
@@ -186,17 +199,29 @@ impl Previews {
 }
 
 impl Text {
-    fn new(text: String, truncated: bool) -> Self {
-        Self { characters: text.chars().count(), text, truncated }
+    fn new(content: String, truncated: bool) -> Self {
+        Self { characters: content.chars().count(), content, truncated }
     }
 
     /// Some characters of it, from one on.
     pub(super) fn slice(&self, start: usize, length: usize) -> &str {
         let from =
             |text: &str, at| text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte);
-        let rest = &self.text[from(&self.text, start)..];
+        let rest = &self.content[from(&self.content, start)..];
         &rest[..from(rest, length)]
     }
+}
+
+/// The files of a history, as they were given.
+fn given(history: &[SharedItem]) -> impl Iterator<Item = &InputFile> {
+    let messages = history.iter().filter_map(|item| match &**item {
+        Item::Message(message) => Some(&message.content),
+        _ => None,
+    });
+    messages.flatten().filter_map(|part| match part {
+        Part::InputFile(file) => Some(file),
+        _ => None,
+    })
 }
 
 fn preview(name: &str, text: &Text, most: usize) -> String {
@@ -207,14 +232,23 @@ fn preview(name: &str, text: &Text, most: usize) -> String {
 }
 
 /// A name that no file before has.
-fn unique(given: Option<&str>, names: &mut HashSet<String>) -> String {
+///
+/// `names` has how often each was given: thousands of the same are not counted through for each of them.
+fn unique(given: Option<&str>, names: &mut HashMap<String, usize>) -> String {
     let given = given.map(str::trim).filter(|name| !name.is_empty()).unwrap_or("file");
-    let mut name = given.to_owned();
-    let mut count = 1;
-    while !names.insert(name.clone()) {
+    let Some(mut count) = names.get(given).copied() else {
+        names.insert(given.to_owned(), 1);
+        return given.to_owned();
+    };
+    let name = loop {
         count += 1;
-        name = format!("{given} ({count})");
-    }
+        let name = format!("{given} ({count})");
+        if !names.contains_key(&name) {
+            break name;
+        }
+    };
+    names.insert(given.to_owned(), count);
+    names.insert(name.clone(), 1);
     name
 }
 
@@ -280,7 +314,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names = HashSet::new();
+        let mut names = HashMap::new();
         let given =
             [Some("a.txt"), None, Some("a.txt"), Some(" "), Some("a.txt (2)"), Some("a.txt")];
         let made = given.map(|name| unique(name, &mut names));

@@ -79,10 +79,10 @@ impl Folded {
             "custom_tool_call_input.done" => {
                 assert_eq!(self.item(event)["input"], event["input"]);
             }
-            "mcp_call.in_progress" | "mcp_call.completed" | "mcp_call.failed" => {
-                self.item(event);
-            }
-            "image_generation_call.in_progress"
+            "mcp_call.in_progress"
+            | "mcp_call.completed"
+            | "mcp_call.failed"
+            | "image_generation_call.in_progress"
             | "image_generation_call.generating"
             | "image_generation_call.partial_image"
             | "image_generation_call.completed" => {
@@ -123,8 +123,15 @@ impl Folded {
         let mut told = self.item(event).clone();
         let item = &event["item"];
         // What only the end can tell.
-        let of_pictures =
-            ["result", "action", "revised_prompt", "size", "quality", "background", "output_format"];
+        let of_pictures = [
+            "result",
+            "action",
+            "revised_prompt",
+            "size",
+            "quality",
+            "background",
+            "output_format",
+        ];
         let of_all = ["status", "output", "error", "encrypted_content", "antiphon"];
         for late in of_all.into_iter().chain(of_pictures) {
             if let Some(value) = item.get(late) {
