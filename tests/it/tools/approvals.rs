@@ -181,6 +181,29 @@ async fn an_approval_is_good_once_and_only_for_what_was_asked() {
 }
 
 #[tokio::test]
+async fn a_refused_request_uses_no_approval_up() {
+    let server = echo(&["wipe"]).await;
+    let script = Script::new([calls(&[WIPE]), text("Wiped.")]);
+    let ours = start(script.clone()).await;
+    let tools = [guarded(&server)];
+    let first = create(&ours, &request("Wipe it.", &tools)).await;
+    let good = consent(item(&first, "mcp_approval_request"));
+    let mut forged = item(&first, "mcp_approval_request").clone();
+    forged["id"] = json!("mcpr_forged");
+    for wrong in [
+        vec![good.clone(), consent(&json!({ "id": "mcpr_none" }))],
+        vec![forged.clone(), good.clone(), consent(&forged)],
+        vec![good.clone(), good.clone()],
+    ] {
+        let error = refused(&ours, &after(&first, wrong, &tools)).await;
+        assert!(error["param"].as_str().unwrap().ends_with("approval_request_id"), "{error}");
+        assert_eq!(approvals(&ours).await, (0, 1), "{error}");
+    }
+    create(&ours, &after(&first, json!([good]), &tools)).await;
+    assert_eq!(server.count("POST tools/call"), 1);
+}
+
+#[tokio::test]
 async fn of_two_who_approve_at_the_same_time_one_runs_the_call() {
     let server = echo(&["wipe"]).await;
     let ours = start(Script::new([calls(&[WIPE]), text("Wiped.")])).await;
