@@ -9,10 +9,11 @@
 //! |---|---|---|
 //! | [`protocol`] | words | the API's vocabulary: items, events, requests, errors. One type per word |
 //! | [`turn`] | pure | one Response in the making: deltas in, numbered events out, and what to do next |
-//! | [`text`] | pure | text that arrives in pieces: thinking, JSON, repair, token counts |
+//! | [`text`] | pure | text that arrives in pieces: thinking, calls written as text, JSON, repair, token counts |
 //! | [`engine`] | shell | the loop: prepare, run, commit |
 //! | [`model`] | shell | upstream models: wires, dialects, routing; scripts |
-//! | [`tools`] | shell | tools that antiphon runs itself |
+//! | [`tools`] | shell | tools that antiphon runs itself: contract, toolbox, runner, one file or folder per tool |
+//! | [`mcp`] | shell | MCP servers: sessions, transports, connectors |
 //! | [`web`] | shell | search providers and page readers |
 //! | [`documents`] | shell | bytes to text, in a child process |
 //! | [`store`] | shell | Postgres, also the private one |
@@ -22,9 +23,14 @@
 //!
 //! # The way of a request
 //!
-//! `http::responses` reads it → `engine::prepare` makes its history whole and begins a [`turn::Turn`] → `engine::run` asks the model, feeds what it says to
-//! the Turn, runs the tools it wants, until the Turn is finished → the Response is committed → its last event leaves. JSON, SSE and WebSocket answers
-//! are readers of the same [`engine::Run`].
+//! `http::responses` reads it → `engine::prepare` makes its history whole, asks [`tools::Toolbox`] which tools of ours it names (a 400 for one that
+//! nothing is configured for), uses up its approvals and begins a [`turn::Turn`] → `engine::run` asks the model, feeds what it says to the Turn, runs
+//! the tools it wants, until the Turn is finished → the Response is committed → its last event leaves. JSON, SSE and WebSocket answers are readers of
+//! the same [`engine::Run`].
+//!
+//! With tools: servers of tools (MCP, OpenAPI) are asked for their lists first, and calls that were approved run before the model is asked. Calls of a
+//! round go to [`tools::runner`] together, their items end as they end, and the model gets their outputs in the order of its calls. A call of a
+//! function, or one that waits for approval, ends the Response: the client goes on with the next request.
 //!
 //! # Invariants
 //!

@@ -1,10 +1,10 @@
-//! What is told once at start: address, database, upstreams, keys, and what is missing.
+//! What is told once at start: address, database, upstreams, keys, tools, and what is missing.
 
 use std::fmt::Write as _;
 
 use tokio::net::TcpListener;
 
-use crate::config::{Config, unused};
+use crate::config::{Config, Offered, offered, unused};
 
 use super::{Base, Models};
 
@@ -31,6 +31,11 @@ pub(super) fn text(
         let _ = writeln!(text, "  {label:<10} {line}");
     }
     let _ = writeln!(text, "  keys       {auth}");
+    let Offered { there, missing } = offered(config);
+    let _ = writeln!(text, "  tools      {}", there.join(", "));
+    if !missing.is_empty() {
+        let _ = writeln!(text, "  not set up {}", missing.join(", "));
+    }
     for line in models.missing.iter().chain(&unused(config)) {
         let _ = writeln!(text, "  missing    {line}");
     }

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use toml::{Table, Value};
 
-use super::{DEFAULT_TOML, Loaded};
+use super::{DEFAULT_TOML, Loaded, Offered, offered};
 
 const MASK: &str = "[secret]";
 
-/// All settings as TOML, defaults filled in, with a head that says who set what. Secrets are masked.
+/// All settings as TOML, defaults filled in, with a head that says who set what and which tools there are. Secrets are masked.
 pub fn effective(loaded: &Loaded) -> String {
     let mut out = String::new();
     match &loaded.file {
@@ -25,6 +25,12 @@ pub fn effective(loaded: &Loaded) -> String {
         present(loaded.config.bootstrap_key.is_some())
     );
     _ = writeln!(out, "# ANTIPHON_SEAL_KEYS: {}", present(!loaded.config.seal_keys.is_empty()));
+
+    let Offered { there, missing } = offered(&loaded.config);
+    _ = writeln!(out, "# Tools: {}", there.join(", "));
+    if !missing.is_empty() {
+        _ = writeln!(out, "# Not set up: {}", missing.join(", "));
+    }
 
     // A test holds the default file to `Config::default`, so it always parses.
     let mut table: Table = DEFAULT_TOML.parse().unwrap_or_default();

@@ -19,6 +19,7 @@ mod extensions;
 mod images;
 mod load;
 mod mcp;
+mod offered;
 mod openapi;
 mod overlay;
 mod secret;
@@ -49,6 +50,7 @@ pub use self::{
     images::ImageGeneration,
     load::{Loaded, Sources},
     mcp::{Mcp, McpConnector, McpTransport},
+    offered::{Offered, offered},
     openapi::{ApiCredential, CredentialHost, CredentialKind, OpenApi},
     secret::Secret,
     server::{

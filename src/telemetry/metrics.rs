@@ -260,9 +260,9 @@ impl Metrics {
     }
 
     /// A call of a tool took so long.
-    pub fn tool_time(&self, tool: &str, took: Duration) {
+    pub fn tool_time(&self, tool: &str, elapsed: Duration) {
         let labels = ToolLabel { tool: self.tool(tool) };
-        self.inner.tool_time.get_or_create(&labels).observe(took.as_secs_f64());
+        self.inner.tool_time.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
     /// The text of a model was read for calls, and had so many.

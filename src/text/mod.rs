@@ -1,4 +1,5 @@
-//! PURE: text that arrives in pieces, and the repair of what models write: arguments of calls, and the schemas they are to fit.
+//! PURE: text that arrives in pieces, calls that models write as text, and the repair of what models write: arguments of calls, and the
+//! schemas they are to fit.
 //!
 //! **Invariants:** no I/O, no clock, no randomness. Every stage has `push` and `finish`, gives the same result wherever the
 //! pieces are cut (tested at every cut), keeps order, and holds back no more than what may still turn out to be markup.

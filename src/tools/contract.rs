@@ -35,6 +35,7 @@ pub trait Tool: Send + Sync {
 
 /// What a tool is, for the model, for people and for those who run it.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a tool")]
 pub struct Spec {
     /// Whose it is: `antiphon`, or the label of a server.
     pub label: String,

@@ -16,7 +16,7 @@ use crate::{
 
 use super::{
     Call, OWN_LABEL, Spec, Tool, ToolError,
-    server::{Listed, ToolServer},
+    server::{Listed, ToolServer, terms},
 };
 
 /// How much longer a call is waited for than its server may take: so the sentence says whose limit it was.
@@ -166,7 +166,7 @@ fn definition(endpoint: &Endpoint, asked: &McpParam) -> String {
     let mut context = digest::Context::new(&digest::SHA256);
     context.update(&call_digest(endpoint, "", ""));
     context.update(asked.allowed_tools.as_ref().map_or("", Raw::json).as_bytes());
-    context.finish().as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    terms(context.finish().as_ref())
 }
 
 /// The texts, then the pictures.

@@ -1,5 +1,5 @@
-//! SHELL: the bus of tools that antiphon runs itself: their contract, the toolbox of a server, the registry of a Response, the parallel runner, one
-//! file per tool.
+//! SHELL: the bus of tools that antiphon runs itself: their contract, the toolbox of a server, the registry of a Response, the parallel runner, a
+//! file or folder per tool, and servers of tools (MCP, OpenAPI) whose tools are asked for.
 //!
 //! A tool receives two things apart: what the model wrote, and what only the server may give ([`Context`]). It returns two things apart: parts
 //! for the model, and the fields of its item; or an error that says whom it is for.

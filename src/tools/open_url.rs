@@ -178,19 +178,16 @@ impl OpenUrl {
         if let Some(published) = &page.published {
             let _ = writeln!(text, "Published: {published}");
         }
-        match pattern {
-            Some(pattern) => {
-                let found = find(&page.text, pattern);
-                let _ = writeln!(text, "`{pattern}` stands here {} times.", found.total);
-                for place in &found.shown {
-                    let _ = writeln!(text, "At character {}: {}", place.at, place.excerpt);
-                }
+        if let Some(pattern) = pattern {
+            let found = find(&page.text, pattern);
+            let _ = writeln!(text, "`{pattern}` stands here {} times.", found.total);
+            for place in &found.shown {
+                let _ = writeln!(text, "At character {}: {}", place.at, place.excerpt);
             }
-            None => {
-                let snippet = self.snippets.of(asked);
-                text.push_str(&around(&page.text, snippet.as_deref(), room));
-                text.push('\n');
-            }
+        } else {
+            let snippet = self.snippets.of(asked);
+            text.push_str(&around(&page.text, snippet.as_deref(), room));
+            text.push('\n');
         }
         if page.truncated {
             text.push_str("[The page is longer than can be read.]\n");

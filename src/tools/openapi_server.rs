@@ -25,7 +25,7 @@ use super::{
         Access, ApiResult, CallLimits, Content, Documents, Operation, SchemaFault, Wanted,
         build_request, execute, needs_approval, parse, read_document,
     },
-    server::{Listed, ToolServer},
+    server::{Listed, ToolServer, terms},
 };
 
 /// What calling APIs takes.
@@ -314,7 +314,7 @@ fn identity(asked: &OpenApiTool) -> [u8; 32] {
 fn definition(asked: &OpenApiTool) -> String {
     let allowed = Raw::of(&asked.allowed_operations);
     let whole = hashed([identity(asked).as_slice(), allowed.json().as_bytes()]);
-    whole[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    terms(&whole)
 }
 
 fn hashed<const N: usize>(parts: [&[u8]; N]) -> [u8; 32] {

@@ -141,15 +141,14 @@ fn batches_of<'a>(
             answered.push(std::future::ready(vec![outcome]).boxed());
             continue;
         };
-        match open.get(&call.tool) {
-            Some(at) => batches[*at].calls.push(call),
-            None => {
-                if tool.spec().batched_over.is_some() {
-                    open.insert(&call.tool, batches.len());
-                }
-                batches.push(Batch { tool, calls: vec![call] });
-            }
+        if let Some(at) = open.get(&call.tool) {
+            batches[*at].calls.push(call);
+            continue;
         }
+        if tool.spec().batched_over.is_some() {
+            open.insert(&call.tool, batches.len());
+        }
+        batches.push(Batch { tool, calls: vec![call] });
     }
     batches
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures::future::BoxFuture;
 
 use crate::protocol::Raw;
@@ -33,4 +34,9 @@ pub struct Listed {
     pub shown: Raw,
     /// As it is run.
     pub tool: Arc<dyn Tool>,
+}
+
+/// The terms as a text that fits into a row, from a digest of them.
+pub(super) fn terms(digest: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(&digest[..digest.len().min(16)])
 }

@@ -128,8 +128,11 @@ impl Turn {
         call.arguments.push_str(piece);
         // `null` stands for no arguments, which are written `{}`: it must not be heard before it is known to be something else.
         // White space tells nothing, and some models write a lot of it: it is not worth another look at the whole.
-        let certain = call.heard > 0
-            || !piece.trim().is_empty() && !"null".starts_with(call.arguments.trim());
+        // A call of ours in quotes is written twice over; it is heard as what it means.
+        let begun = call.arguments.trim();
+        let quoted = matches!(call.target, Target::Hosted(_)) && begun.starts_with('"');
+        let certain =
+            call.heard > 0 || !piece.trim().is_empty() && !quoted && !"null".starts_with(begun);
         if call.place.is_some() && certain {
             let Open::Call(mut call) = std::mem::replace(&mut self.round.open, Open::Nothing)
             else {
@@ -244,6 +247,12 @@ impl Turn {
         };
         if blank && status == ItemStatus::Completed {
             "{}".clone_into(&mut call.arguments);
+        }
+        if call.heard == 0
+            && matches!(call.target, Target::Hosted(_))
+            && let Some(object) = unquoted(&call.arguments)
+        {
+            call.arguments = object;
         }
         if call.place.is_none() {
             if self.is_double(&call) {
@@ -379,6 +388,13 @@ impl Turn {
         }
         extra
     }
+}
+
+/// The object that was written as a string of JSON.
+fn unquoted(arguments: &str) -> Option<String> {
+    let inner: String = serde_json::from_str(arguments.trim()).ok()?;
+    let is_object = serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(&inner).is_ok();
+    is_object.then_some(inner)
 }
 
 /// A client's call whose arguments make no sense for its item type goes back to the model.

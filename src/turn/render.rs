@@ -133,7 +133,8 @@ impl<'a> Renderer<'a, '_> {
             | Item::ShellCallOutput(_)
             | Item::ApplyPatchCallOutput(_)
             | Item::ComputerCallOutput(_)
-            | Item::ToolSearchOutput(_) => self.flush(),
+            | Item::ToolSearchOutput(_)
+            | Item::McpApprovalResponse(_) => self.flush(),
             Item::Unknown(raw) => {
                 if let Some(text) = readable_text(raw.json()) {
                     self.say(format!("[{}] {text}", item.kind()).into());
@@ -143,7 +144,6 @@ impl<'a> Renderer<'a, '_> {
             // What the model is told of a picture is ours.
             Item::ImageGenerationCall(call) => self.viewed(call, |_| ()),
             Item::McpApprovalRequest(request) => self.approval(request),
-            Item::McpApprovalResponse(_) => self.flush(),
             // The answer that follows them says what they found; lists of tools are not for the model.
             Item::FileSearchCall(_)
             | Item::CodeInterpreterCall(_)

@@ -1,6 +1,7 @@
 //! `GET /openapi.json`: what is served, as OpenAPI 3.1. One table of operations; a test holds it against the router.
 
 mod schemas;
+mod tools;
 
 use axum::Json;
 use serde_json::{Map, Value, json};
@@ -431,7 +432,7 @@ impl Operation {
                 json_of(schema);
                 content.insert(
                     "text/event-stream".to_owned(),
-                    json!({ "schema": { "type": "string" } }),
+                    json!({ "schema": { "type": "string", "description": "Each `data` is an event; the last is `[DONE]`." }, "x-itemSchema": reference("Event") }),
                 );
             }
             Answer::Text(kind) => {

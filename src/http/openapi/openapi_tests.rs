@@ -78,3 +78,50 @@ fn every_schema_is_a_schema() {
         jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
+
+#[test]
+fn every_tool_that_is_known_is_described_and_no_other() {
+    let document = build();
+    let schema = |name: &str| {
+        let schema = json!({
+            "$ref": format!("#/components/schemas/{name}"),
+            "components": document["components"],
+        });
+        jsonschema::validator_for(&schema).unwrap()
+    };
+    let tool = schema("Tool");
+    let mut described = BTreeSet::new();
+    for named in document["components"]["schemas"]["Tool"]["anyOf"].as_array().unwrap() {
+        let name = named["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        let kinds = &document["components"]["schemas"][name]["properties"]["type"]["enum"];
+        described.extend(kinds.as_array().unwrap().iter().map(|kind| kind.as_str().unwrap()));
+    }
+    for kind in &described {
+        let asked = json!({ "type": kind, "server_label": "a", "name": "a", "tools": [] });
+        assert!(tool.is_valid(&asked), "{kind}");
+        let read: crate::protocol::Tool = serde_json::from_value(asked).unwrap();
+        assert!(!matches!(read, crate::protocol::Tool::Unknown(_)), "{kind}");
+    }
+    let source = include_str!("../../protocol/tool.rs");
+    let known = source.split("tagged! {").nth(1).unwrap().split("untyped:").next().unwrap();
+    let known: BTreeSet<&str> =
+        known.split(" = \"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(described, known);
+
+    let item = schema("Item");
+    for (value, fits) in [
+        (
+            json!({ "type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": true }),
+            true,
+        ),
+        (json!({ "type": "mcp_approval_response", "approve": true }), false),
+        (
+            json!({ "type": "mcp_call", "server_label": "antiphon", "name": "remember", "output": null }),
+            true,
+        ),
+        (json!({ "type": "mcp_call" }), false),
+        (json!({ "type": "message", "role": "user", "content": "Hi" }), true),
+    ] {
+        assert_eq!(item.is_valid(&value), fits, "{value}");
+    }
+}

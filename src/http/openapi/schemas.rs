@@ -1,13 +1,12 @@
-//! The schemas of the main objects. Items, tools and events are those of the OpenAI API and are described there; here stands what every
-//! client of this server can rely on.
+//! The schemas of the main objects: what every client of this server can rely on. Those of tools and their items are in [`super::tools`].
 
 use serde_json::{Value, json};
 
-use super::reference;
+use super::{reference, tools};
 
 /// Every schema, by its name.
 pub(super) fn all() -> Value {
-    json!({
+    let mut schemas = json!({
         "Error": {
             "type": "object",
             "required": ["error"],
@@ -24,12 +23,6 @@ pub(super) fn all() -> Value {
         },
         "CreateResponse": create_response(),
         "Response": response(),
-        "Item": {
-            "type": "object",
-            "required": ["type"],
-            "properties": { "type": text(), "id": text(), "status": text() },
-            "additionalProperties": true,
-        },
         "Metadata": {
             "type": "object",
             "maxProperties": 16,
@@ -148,7 +141,11 @@ pub(super) fn all() -> Value {
         "ItemList": list("Item"),
         "ConnectorList": list("Connector"),
         "MemoryList": list("Memory"),
-    })
+    });
+    for (name, schema) in tools::all() {
+        schemas[name] = schema;
+    }
+    schemas
 }
 
 fn connector_fields(required: &[&str]) -> Value {
@@ -181,7 +178,7 @@ fn create_response() -> Value {
             "store": { "type": "boolean", "default": true },
             "stream": { "type": "boolean", "default": false },
             "include": { "type": "array", "items": text() },
-            "tools": objects(),
+            "tools": { "type": "array", "items": reference("Tool") },
             "tool_choice": { "type": ["string", "object"], "default": "auto" },
             "parallel_tool_calls": { "type": "boolean", "default": true },
             "max_tool_calls": { "type": "integer", "minimum": 1 },
@@ -221,7 +218,7 @@ fn response() -> Value {
             "previous_response_id": or_null("string"),
             "conversation": or_null("object"),
             "instructions": or_null("string"),
-            "tools": objects(),
+            "tools": { "type": "array", "items": reference("Tool") },
             "tool_choice": { "type": ["string", "object"] },
             "metadata": reference("Metadata"),
         },
@@ -247,14 +244,10 @@ fn items(fewest: u32) -> Value {
     json!({ "type": "array", "minItems": fewest, "maxItems": 20, "items": reference("Item") })
 }
 
-fn objects() -> Value {
-    json!({ "type": "array", "items": { "type": "object" } })
-}
-
-fn text() -> Value {
+pub(super) fn text() -> Value {
     json!({ "type": "string" })
 }
 
-fn or_null(kind: &str) -> Value {
+pub(super) fn or_null(kind: &str) -> Value {
     json!({ "type": [kind, "null"] })
 }
