@@ -7,7 +7,10 @@ use crate::{
         ApiError, Item, Principal, SharedItem,
         hosted::{McpApprovalRequest, McpApprovalResponse, McpCall},
     },
-    store::approvals::{self, Used},
+    store::{
+        StoreError,
+        approvals::{self, Used},
+    },
     tools::toolbox::Assembly,
     turn::HostedRef,
 };
@@ -23,7 +26,8 @@ pub(super) struct Approved {
 }
 
 impl Engine {
-    /// The calls that a request approves. Each approval is used up here; a refusal is for the model to read.
+    /// The calls that a request approves. The approvals are used up here, all of them or, when one is wrong, none. A refusal is for the
+    /// model to read.
     pub(super) async fn approvals(
         &self,
         principal: &Principal,
@@ -40,6 +44,7 @@ impl Engine {
             })
             .collect();
         let mut approved = Vec::new();
+        let mut transaction = None;
         for (at, item) in input.iter().enumerate() {
             let Item::McpApprovalResponse(answer) = &**item else { continue };
             let McpApprovalResponse { approval_request_id: id, approve, .. } = answer;
@@ -67,8 +72,12 @@ impl Engine {
             let digest = server.digest(&request.name, &request.arguments);
             let parts = self.parts();
             let now = parts.clock.now();
+            let db = match &mut transaction {
+                Some(begun) => begun,
+                none => none.insert(parts.pool.begin().await.map_err(StoreError::from)?),
+            };
             let used =
-                approvals::use_once(&parts.pool, &principal.tenant_id, id, &digest, now).await?;
+                approvals::use_once(&mut **db, &principal.tenant_id, id, &digest, now).await?;
             let why = match used {
                 Used::Now => {
                     approved.push(Approved {
@@ -92,6 +101,9 @@ impl Engine {
                 format!("The approval '{id}' cannot be used: {why}."),
             )
             .code("invalid_approval"));
+        }
+        if let Some(transaction) = transaction {
+            transaction.commit().await.map_err(StoreError::from)?;
         }
         Ok(approved)
     }

@@ -29,4 +29,5 @@ mod store_dump;
 mod store_keys;
 mod store_pool;
 mod support;
+mod tools;
 mod web;

@@ -19,26 +19,26 @@ use tokio::net::TcpListener;
 
 /// What was asked.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
-    pub(super) http: Method,
+pub(crate) struct Asked {
+    pub(crate) http: Method,
     /// The JSON-RPC method; empty for GET and DELETE.
-    pub(super) method: String,
-    pub(super) id: Value,
-    pub(super) params: Value,
-    pub(super) session: Option<String>,
-    pub(super) headers: HeaderMap,
+    pub(crate) method: String,
+    pub(crate) id: Value,
+    pub(crate) params: Value,
+    pub(crate) session: Option<String>,
+    pub(crate) headers: HeaderMap,
     /// Which of its method this is, from 1.
-    pub(super) nth: usize,
+    pub(crate) nth: usize,
 }
 
 impl Asked {
     /// `POST tools/call`, `DELETE`.
-    pub(super) fn what(&self) -> String {
+    pub(crate) fn what(&self) -> String {
         format!("{} {}", self.http, self.method).trim_end().to_owned()
     }
 
     /// A JSON answer to it.
-    pub(super) fn result(&self, result: &Value) -> Response {
+    pub(crate) fn result(&self, result: &Value) -> Response {
         axum::Json(json!({ "jsonrpc": "2.0", "id": self.id, "result": result })).into_response()
     }
 }
@@ -47,8 +47,8 @@ impl Asked {
 type Rule = Arc<dyn Fn(Asked) -> BoxFuture<'static, Option<Response>> + Send + Sync>;
 
 /// A server that runs until the test ends.
-pub(super) struct Mock {
-    pub(super) url: String,
+pub(crate) struct Mock {
+    pub(crate) url: String,
     inner: Arc<Inner>,
 }
 
@@ -60,7 +60,7 @@ struct Inner {
 }
 
 /// A server that gives sessions `s1`, `s2`, …
-pub(super) async fn mock<F>(rule: impl Fn(Asked) -> F + Send + Sync + 'static) -> Mock
+pub(crate) async fn mock<F>(rule: impl Fn(Asked) -> F + Send + Sync + 'static) -> Mock
 where
     F: Future<Output = Option<Response>> + Send + 'static,
 {
@@ -68,7 +68,7 @@ where
 }
 
 /// A server that gives none.
-pub(super) async fn stateless<F>(rule: impl Fn(Asked) -> F + Send + Sync + 'static) -> Mock
+pub(crate) async fn stateless<F>(rule: impl Fn(Asked) -> F + Send + Sync + 'static) -> Mock
 where
     F: Future<Output = Option<Response>> + Send + 'static,
 {
@@ -76,7 +76,7 @@ where
 }
 
 /// Does the good thing.
-pub(super) async fn good(_: Asked) -> Option<Response> {
+pub(crate) async fn good(_: Asked) -> Option<Response> {
     None
 }
 
@@ -98,28 +98,28 @@ where
 }
 
 impl Mock {
-    pub(super) fn seen(&self) -> Vec<Asked> {
+    pub(crate) fn seen(&self) -> Vec<Asked> {
         self.inner.seen.lock().unwrap().clone()
     }
 
     /// What was asked, in order: `POST initialize`, …
-    pub(super) fn log(&self) -> Vec<String> {
+    pub(crate) fn log(&self) -> Vec<String> {
         self.seen().iter().map(Asked::what).collect()
     }
 
-    pub(super) fn count(&self, what: &str) -> usize {
+    pub(crate) fn count(&self, what: &str) -> usize {
         self.log().iter().filter(|line| *line == what).count()
     }
 
     /// The sessions in which this was asked.
-    pub(super) fn sessions(&self, what: &str) -> Vec<String> {
+    pub(crate) fn sessions(&self, what: &str) -> Vec<String> {
         let seen = self.seen();
         let asked = seen.iter().filter(|asked| asked.what() == what);
         asked.map(|asked| asked.session.clone().unwrap_or_default()).collect()
     }
 
     /// Waits until this was asked so often.
-    pub(super) async fn until(&self, what: &str, times: usize) {
+    pub(crate) async fn until(&self, what: &str, times: usize) {
         for _ in 0..1000 {
             if self.count(what) >= times {
                 return;

@@ -1,7 +1,7 @@
 //! The pool of MCP sessions against servers: real ones in process, and one that does what no server should.
 
 mod hostile;
-mod mock;
+pub(crate) mod mock;
 mod program;
 mod python;
 mod real;

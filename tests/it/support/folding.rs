@@ -82,6 +82,12 @@ impl Folded {
             "mcp_call.in_progress"
             | "mcp_call.completed"
             | "mcp_call.failed"
+            | "mcp_list_tools.in_progress"
+            | "mcp_list_tools.completed"
+            | "mcp_list_tools.failed"
+            | "web_search_call.in_progress"
+            | "web_search_call.searching"
+            | "web_search_call.completed"
             | "image_generation_call.in_progress"
             | "image_generation_call.generating"
             | "image_generation_call.partial_image"
@@ -132,7 +138,8 @@ impl Folded {
             "background",
             "output_format",
         ];
-        let of_all = ["status", "output", "error", "encrypted_content", "antiphon"];
+        let of_all =
+            ["status", "output", "error", "encrypted_content", "antiphon", "tools", "results"];
         for late in of_all.into_iter().chain(of_pictures) {
             if let Some(value) = item.get(late) {
                 told[late] = value.clone();

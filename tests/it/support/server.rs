@@ -56,6 +56,8 @@ pub(crate) struct Setup {
     pub(crate) pool: Option<PgPool>,
     /// How long one Response may take.
     pub(crate) total: Duration,
+    /// How long a call of a tool may take.
+    pub(crate) tool_time: Duration,
     /// The tools of ours.
     pub(crate) tools: Toolbox,
     /// MCP servers of the operator.
@@ -77,6 +79,7 @@ impl Default for Setup {
             first_id: 1,
             pool: None,
             total: Duration::from_mins(1),
+            tool_time: Duration::from_secs(10),
             tools: Toolbox::default(),
             mcp: Mcp::default(),
         }
@@ -159,7 +162,7 @@ async fn start_of(model: Arc<dyn Model>, models: Arc<Source>, setup: Setup) -> S
             open_responses: false,
             share_in_tenant: setup.share_in_tenant,
             admin_group: Some("admins".to_owned()),
-            tool_limits: Limits { parallel: 4, time: Duration::from_secs(10), ..Limits::default() },
+            tool_limits: Limits { parallel: 4, time: setup.tool_time, ..Limits::default() },
         },
     });
     let mut gate = Gate::new(pool.clone(), clock.clone(), false, None);

@@ -4,7 +4,7 @@ mod own_reader;
 mod page_providers;
 mod search_errors;
 mod search_providers;
-mod site;
+pub(crate) mod site;
 
 use std::time::Duration;
 

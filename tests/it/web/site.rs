@@ -20,7 +20,7 @@ use serde_json::Value;
 use url::Url;
 
 /// The server.
-pub(super) struct Site {
+pub(crate) struct Site {
     base: String,
     state: Arc<Script>,
 }
@@ -33,26 +33,26 @@ struct Script {
 
 /// A request that came.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// Method, path and query: `GET /a?b=c`.
-    pub(super) line: String,
-    pub(super) headers: HeaderMap,
-    pub(super) body: String,
+    pub(crate) line: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
 }
 
 impl Asked {
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 }
 
 /// How a request is answered.
 #[derive(Clone, Debug)]
-pub(super) struct Reply {
+pub(crate) struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     body: Content,
@@ -68,41 +68,41 @@ enum Content {
 }
 
 impl Reply {
-    pub(super) fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
         Self { status, headers: Vec::new(), body: Content::Whole(body.into()) }
             .header("content-type", kind)
     }
 
-    pub(super) fn json(status: u16, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn json(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self::new(status, "application/json", body)
     }
 
-    pub(super) fn html(body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn html(body: impl Into<Vec<u8>>) -> Self {
         Self::new(200, "text/html; charset=utf-8", body)
     }
 
-    pub(super) fn redirect(to: &str) -> Self {
+    pub(crate) fn redirect(to: &str) -> Self {
         Self::new(302, "text/plain", "moved").header("location", to)
     }
 
     /// A body that does not end.
-    pub(super) fn endless(kind: &str, piece: impl Into<Vec<u8>>, between: Duration) -> Self {
+    pub(crate) fn endless(kind: &str, piece: impl Into<Vec<u8>>, between: Duration) -> Self {
         Self { body: Content::Endless(piece.into(), between), ..Self::new(200, kind, "") }
     }
 
     /// No answer at all.
-    pub(super) fn never() -> Self {
+    pub(crate) fn never() -> Self {
         Self { body: Content::Never, ..Self::new(200, "text/plain", "") }
     }
 
-    pub(super) fn header(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 }
 
 impl Site {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(Script::default());
@@ -111,20 +111,20 @@ impl Site {
         Self { base, state }
     }
 
-    pub(super) fn url(&self, path: &str) -> Url {
+    pub(crate) fn url(&self, path: &str) -> Url {
         Url::parse(&format!("{}{path}", self.base)).unwrap()
     }
 
     /// Answers requests for this path so, one after another; the last answer stays.
-    pub(super) fn on(&self, path: &str, replies: impl IntoIterator<Item = Reply>) {
+    pub(crate) fn on(&self, path: &str, replies: impl IntoIterator<Item = Reply>) {
         self.state.replies.lock().unwrap().insert(path.to_owned(), replies.into_iter().collect());
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.state.asked.lock().unwrap().clone()
     }
 
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.state.asked.lock().unwrap().clear();
     }
 }
