@@ -43,6 +43,15 @@ impl Engine {
                 _ => None,
             })
             .collect();
+        let refused: HashSet<&str> = input
+            .iter()
+            .filter_map(|item| match &**item {
+                Item::McpApprovalResponse(answer) if !answer.approve => {
+                    Some(&*answer.approval_request_id)
+                }
+                _ => None,
+            })
+            .collect();
         let mut approved = Vec::new();
         let mut transaction = None;
         for (at, item) in input.iter().enumerate() {
@@ -57,7 +66,25 @@ impl Engine {
                     ),
                 )
             })?;
-            if !approve || executed.contains(&**id) {
+            if executed.contains(&**id) {
+                continue;
+            }
+            if *approve && refused.contains(&**id) {
+                return Err(ApiError::invalid(
+                    param,
+                    format!("The approval '{id}' is given and refused in the same request."),
+                )
+                .code("invalid_approval"));
+            }
+            let parts = self.parts();
+            let now = parts.clock.now();
+            let db = match &mut transaction {
+                Some(begun) => begun,
+                none => none.insert(parts.pool.begin().await.map_err(StoreError::from)?),
+            };
+            if !approve {
+                // What was refused cannot be approved any more. Clients that keep their own history say so in every request.
+                approvals::refuse(&mut **db, &principal.tenant_id, id, now).await?;
                 continue;
             }
             let server = assembly.server(&request.server_label).ok_or_else(|| {
@@ -70,12 +97,6 @@ impl Engine {
                 )
             })?;
             let digest = server.digest(&request.name, &request.arguments);
-            let parts = self.parts();
-            let now = parts.clock.now();
-            let db = match &mut transaction {
-                Some(begun) => begun,
-                none => none.insert(parts.pool.begin().await.map_err(StoreError::from)?),
-            };
             let used =
                 approvals::use_once(&mut **db, &principal.tenant_id, id, &digest, now).await?;
             let why = match used {
@@ -94,7 +115,7 @@ impl Engine {
                 Used::ForOther => {
                     "it was asked for another server, tool or other arguments than it is given for now"
                 }
-                Used::Before => "it was used already",
+                Used::Before => "it was refused or used already",
             };
             return Err(ApiError::invalid(
                 param,

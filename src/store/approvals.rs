@@ -73,6 +73,25 @@ pub async fn use_once(
     })
 }
 
+/// Uses an approval up without granting anything.
+#[tracing::instrument(name = "db.approvals.refuse", skip_all)]
+pub async fn refuse(
+    db: impl PgExecutor<'_>,
+    tenant_id: &str,
+    id: &str,
+    now: OffsetDateTime,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update approvals set used_at = $3 where tenant_id = $1 and id = $2 and used_at is null",
+        tenant_id,
+        id,
+        now,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
 /// Forgets the approvals that were asked for before `before`, used or not. How many there were.
 #[tracing::instrument(name = "db.approvals.expire", skip_all)]
 pub async fn expire(db: impl PgExecutor<'_>, before: OffsetDateTime) -> Result<u64, StoreError> {

@@ -173,11 +173,8 @@ impl Terms {
         let domains = |name: &str, list: Option<&Vec<String>>| {
             let mut read = Vec::new();
             for (at, text) in list.into_iter().flatten().enumerate() {
-                let domain = text.parse().map_err(|error| {
-                    (
-                        format!("filters.{name}[{at}]"),
-                        format!("`{text}` is not a domain: {error}. Write it like `example.com`."),
-                    )
+                let domain = text.parse().map_err(|error: String| {
+                    (format!("filters.{name}[{at}]"), format!("{error}."))
                 })?;
                 read.push(domain);
             }

@@ -110,7 +110,7 @@ async fn a_refusal_and_its_reason_are_told_to_the_model() {
     let mut answer = consent(item(&first, "mcp_approval_request"));
     answer["approve"] = json!(false);
     answer["reason"] = json!("It is the wrong disk.");
-    let second = create(&ours, &after(&first, json!([answer]), &tools)).await;
+    let second = create(&ours, &after(&first, json!([&answer]), &tools)).await;
     assert_eq!(kinds(&second), ["message"]);
     let messages = &script.asked()[1].messages;
     assert_eq!(messages[1], r#"assistant:  wipe({"n":7})"#);
@@ -118,6 +118,13 @@ async fn a_refusal_and_its_reason_are_told_to_the_model() {
         messages[2].contains("did not allow") && messages[2].contains("It is the wrong disk."),
         "{messages:?}"
     );
+    // What was refused cannot be approved any more, neither later nor in the same request.
+    let given = consent(item(&first, "mcp_approval_request"));
+    for late in
+        [after(&second, json!([&given]), &tools), after(&first, json!([answer, given]), &tools)]
+    {
+        assert_eq!(refused(&ours, &late).await["code"], "invalid_approval");
+    }
     assert_eq!(server.count("POST tools/call"), 0);
 
     // One that nobody answered counts as not run.
