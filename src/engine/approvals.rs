@@ -25,6 +25,15 @@ pub(super) struct Approved {
     pub(super) arguments: String,
 }
 
+/// A consent that a request gives.
+struct Given {
+    /// Where it stands in the request.
+    param: String,
+    /// What it must have been asked for.
+    digest: [u8; 32],
+    call: Approved,
+}
+
 impl Engine {
     /// The calls that a request approves. The approvals are used up here, all of them or, when one is wrong, none. A refusal is for the
     /// model to read.
@@ -43,8 +52,7 @@ impl Engine {
                 _ => None,
             })
             .collect();
-        let mut approved = Vec::new();
-        let mut transaction = None;
+        let mut given = Vec::new();
         for (at, item) in input.iter().enumerate() {
             let Item::McpApprovalResponse(answer) = &**item else { continue };
             let McpApprovalResponse { approval_request_id: id, approve, .. } = answer;
@@ -70,42 +78,40 @@ impl Engine {
                 )
             })?;
             let digest = server.digest(&request.name, &request.arguments);
-            let parts = self.parts();
-            let now = parts.clock.now();
-            let db = match &mut transaction {
-                Some(begun) => begun,
-                none => none.insert(parts.pool.begin().await.map_err(StoreError::from)?),
-            };
-            let used =
-                approvals::use_once(&mut **db, &principal.tenant_id, id, &digest, now).await?;
-            let why = match used {
-                Used::Now => {
-                    approved.push(Approved {
-                        request_id: id.clone(),
-                        tool: HostedRef {
-                            label: request.server_label.clone(),
-                            name: request.name.clone(),
-                        },
-                        arguments: request.arguments.clone(),
-                    });
-                    continue;
-                }
+            let tool =
+                HostedRef { label: request.server_label.clone(), name: request.name.clone() };
+            let arguments = request.arguments.clone();
+            let call = Approved { request_id: id.clone(), tool, arguments };
+            given.push(Given { param, digest, call });
+        }
+        if !given.is_empty() {
+            self.use_up(principal, &given).await?;
+        }
+        Ok(given.into_iter().map(|given| given.call).collect())
+    }
+
+    /// Uses all of these up or, when one cannot be used, none.
+    async fn use_up(&self, principal: &Principal, given: &[Given]) -> Result<(), ApiError> {
+        let mut given: Vec<&Given> = given.iter().collect();
+        // In one order for all, so that no two requests wait for each other.
+        given.sort_by_key(|given| &given.call.request_id);
+        let (parts, tenant) = (self.parts(), &principal.tenant_id);
+        let now = parts.clock.now();
+        let mut transaction = parts.pool.begin().await.map_err(StoreError::from)?;
+        for Given { param, digest, call: Approved { request_id: id, .. } } in given {
+            let why = match approvals::use_once(&mut *transaction, tenant, id, digest, now).await? {
+                Used::Now => continue,
                 Used::Unknown => "this server did not ask for it, or too long ago",
                 Used::ForOther => {
                     "it was asked for another server, tool or other arguments than it is given for now"
                 }
                 Used::Before => "it was used already",
             };
-            return Err(ApiError::invalid(
-                param,
-                format!("The approval '{id}' cannot be used: {why}."),
-            )
-            .code("invalid_approval"));
+            let message = format!("The approval '{id}' cannot be used: {why}.");
+            return Err(ApiError::invalid(&**param, message).code("invalid_approval"));
         }
-        if let Some(transaction) = transaction {
-            transaction.commit().await.map_err(StoreError::from)?;
-        }
-        Ok(approved)
+        transaction.commit().await.map_err(StoreError::from)?;
+        Ok(())
     }
 }
 
