@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs what one test folder pins, once per set of pins, and prints where.
 
-usage: tests/install.py cases|clients|real
+usage: tests/install.py cases|clients|mcp|real
 
 The folder is `<cache>/<name>-<hash of the pins>`, with `venv/` from `requirements.txt` and, where there is a
 `package-lock.json`, `node/` from `npm ci`, run by the Node that the requirements bring along. Nothing is written into

@@ -13,5 +13,5 @@ sys.path.insert(0, str(HERE.parent))
 import install  # noqa: E402
 
 env = {**os.environ, "ANTIPHON_MCP_PYTHON": str(install.python("mcp"))}
-command = ["cargo", "test", "--test", "it", "mcp::python", "--", "--ignored"]
+command = ["cargo", "test", "--locked", "--test", "it", "mcp::python", "--", "--ignored"]
 sys.exit(subprocess.run(command, cwd=HERE.parent.parent, env=env).returncode)
