@@ -1,6 +1,8 @@
 //! Calls that wait for the client's consent: what it may be given for, and that it counts once.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+
+use aws_lc_rs::digest;
 
 use crate::{
     protocol::{
@@ -25,6 +27,15 @@ pub(super) struct Approved {
     pub(super) arguments: String,
 }
 
+/// A consent that a request gives.
+struct Given {
+    /// Where it stands in the request.
+    param: String,
+    /// What it must have been asked for.
+    digest: [u8; 32],
+    call: Approved,
+}
+
 impl Engine {
     /// The calls that a request approves. The approvals are used up here, all of them or, when one is wrong, none. A refusal is for the
     /// model to read.
@@ -43,7 +54,8 @@ impl Engine {
                 _ => None,
             })
             .collect();
-        let refused: HashSet<&str> = input
+        // Clients that keep their own history say so in every request.
+        let refused: BTreeSet<&str> = input
             .iter()
             .filter_map(|item| match &**item {
                 Item::McpApprovalResponse(answer) if !answer.approve => {
@@ -52,8 +64,7 @@ impl Engine {
                 _ => None,
             })
             .collect();
-        let mut approved = Vec::new();
-        let mut transaction = None;
+        let mut given = Vec::new();
         for (at, item) in input.iter().enumerate() {
             let Item::McpApprovalResponse(answer) = &**item else { continue };
             let McpApprovalResponse { approval_request_id: id, approve, .. } = answer;
@@ -66,26 +77,12 @@ impl Engine {
                     ),
                 )
             })?;
-            if executed.contains(&**id) {
+            if !approve || executed.contains(&**id) {
                 continue;
             }
-            if *approve && refused.contains(&**id) {
-                return Err(ApiError::invalid(
-                    param,
-                    format!("The approval '{id}' is given and refused in the same request."),
-                )
-                .code("invalid_approval"));
-            }
-            let parts = self.parts();
-            let now = parts.clock.now();
-            let db = match &mut transaction {
-                Some(begun) => begun,
-                none => none.insert(parts.pool.begin().await.map_err(StoreError::from)?),
-            };
-            if !approve {
-                // What was refused cannot be approved any more. Clients that keep their own history say so in every request.
-                approvals::refuse(&mut **db, &principal.tenant_id, id, now).await?;
-                continue;
+            if refused.contains(&**id) {
+                let why = format!("The approval '{id}' is given and refused in the same request.");
+                return Err(ApiError::invalid(param, why).code("invalid_approval"));
             }
             let server = assembly.server(&request.server_label).ok_or_else(|| {
                 ApiError::invalid(
@@ -96,37 +93,62 @@ impl Engine {
                     ),
                 )
             })?;
-            let digest = server.digest(&request.name, &request.arguments);
-            let used =
-                approvals::use_once(&mut **db, &principal.tenant_id, id, &digest, now).await?;
-            let why = match used {
-                Used::Now => {
-                    approved.push(Approved {
-                        request_id: id.clone(),
-                        tool: HostedRef {
-                            label: request.server_label.clone(),
-                            name: request.name.clone(),
-                        },
-                        arguments: request.arguments.clone(),
-                    });
-                    continue;
-                }
+            let digest = self.bound(principal, server.digest(&request.name, &request.arguments));
+            let tool =
+                HostedRef { label: request.server_label.clone(), name: request.name.clone() };
+            let arguments = request.arguments.clone();
+            let call = Approved { request_id: id.clone(), tool, arguments };
+            given.push(Given { param, digest, call });
+        }
+        if !given.is_empty() || !refused.is_empty() {
+            self.use_up(principal, &given, &refused).await?;
+        }
+        Ok(given.into_iter().map(|given| given.call).collect())
+    }
+
+    /// What an approval is good for; where users of a tenant do not share, only for the one who was asked.
+    pub(super) fn bound(&self, principal: &Principal, digest: [u8; 32]) -> [u8; 32] {
+        if self.parts().rules.share_in_tenant {
+            return digest;
+        }
+        let mut context = digest::Context::new(&digest::SHA256);
+        context.update(&digest);
+        context.update(principal.user_id.as_bytes());
+        let mut bound = [0; 32];
+        bound.copy_from_slice(context.finish().as_ref());
+        bound
+    }
+
+    /// Uses all of these up or, when one cannot be used, none. What was refused cannot be approved any more.
+    async fn use_up(
+        &self,
+        principal: &Principal,
+        given: &[Given],
+        refused: &BTreeSet<&str>,
+    ) -> Result<(), ApiError> {
+        let mut given: Vec<&Given> = given.iter().collect();
+        // In one order for all, so that no two requests wait for each other.
+        given.sort_by_key(|given| &given.call.request_id);
+        let (parts, tenant) = (self.parts(), &principal.tenant_id);
+        let now = parts.clock.now();
+        let mut transaction = parts.pool.begin().await.map_err(StoreError::from)?;
+        for id in refused {
+            approvals::refuse(&mut *transaction, tenant, id, now).await?;
+        }
+        for Given { param, digest, call: Approved { request_id: id, .. } } in given {
+            let why = match approvals::use_once(&mut *transaction, tenant, id, digest, now).await? {
+                Used::Now => continue,
                 Used::Unknown => "this server did not ask for it, or too long ago",
                 Used::ForOther => {
                     "it was asked for another server, tool or other arguments than it is given for now"
                 }
                 Used::Before => "it was refused or used already",
             };
-            return Err(ApiError::invalid(
-                param,
-                format!("The approval '{id}' cannot be used: {why}."),
-            )
-            .code("invalid_approval"));
+            let message = format!("The approval '{id}' cannot be used: {why}.");
+            return Err(ApiError::invalid(&**param, message).code("invalid_approval"));
         }
-        if let Some(transaction) = transaction {
-            transaction.commit().await.map_err(StoreError::from)?;
-        }
-        Ok(approved)
+        transaction.commit().await.map_err(StoreError::from)?;
+        Ok(())
     }
 }
 

@@ -82,7 +82,7 @@ impl Engine {
             input,
             in_conversation: succeeded,
         };
-        let approvals = approvals_of(work, response);
+        let approvals = self.approvals_of(work, response);
         if conversation.is_none() && work.idempotency.is_none() && approvals.is_empty() {
             if work.request.store {
                 responses::insert(pool, &new).await?;
@@ -120,19 +120,22 @@ impl Engine {
     }
 }
 
-/// The calls of a Response that wait for the client's consent, and what it is good for.
-fn approvals_of<'a>(work: &Work, response: &'a Response) -> Vec<(&'a str, [u8; 32])> {
-    let asked = response.output.iter().filter_map(|item| match &**item {
-        Item::McpApprovalRequest(request) => Some(request),
-        _ => None,
-    });
-    // Without its server nobody could have asked.
-    asked
-        .filter_map(|request| {
-            let server = work.assembly.server(&request.server_label)?;
-            Some((&*request.id, server.digest(&request.name, &request.arguments)))
-        })
-        .collect()
+impl Engine {
+    /// The calls of a Response that wait for the client's consent, and what it is good for.
+    fn approvals_of<'a>(&self, work: &Work, response: &'a Response) -> Vec<(&'a str, [u8; 32])> {
+        let asked = response.output.iter().filter_map(|item| match &**item {
+            Item::McpApprovalRequest(request) => Some(request),
+            _ => None,
+        });
+        // Without its server nobody could have asked.
+        asked
+            .filter_map(|request| {
+                let server = work.assembly.server(&request.server_label)?;
+                let digest = server.digest(&request.name, &request.arguments);
+                Some((&*request.id, self.bound(&work.principal, digest)))
+            })
+            .collect()
+    }
 }
 
 /// Where the items before the request's own are.

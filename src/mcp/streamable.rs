@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use futures::{Stream, StreamExt as _};
+use bytes::Bytes;
+use futures::{Stream, StreamExt as _, stream};
 use reqwest::{
     Method, Request, Response, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
@@ -29,6 +30,8 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const LONGEST_SESSION_ID: usize = 1024;
 /// How often an answer is resumed whose stream ended early.
 const RESUMPTIONS: usize = 5;
+/// In how large slices events are read, in bytes.
+const SLICE: usize = 32 << 10;
 /// The longest wait before that, whatever the server asks for.
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
 
@@ -249,6 +252,13 @@ pub(super) fn events(
         }
         Ok(piece)
     });
+    // Its reader moves the rest of a piece for every event in it.
+    let bytes = bytes.flat_map(|piece| {
+        stream::iter(match piece {
+            Ok(piece) => in_slices(&piece).into_iter().map(Ok).collect(),
+            Err(fault) => vec![Err(fault)],
+        })
+    });
     SseStream::from_bytes_stream(bytes).map(move |event| {
         if let Count::Event(_) = count {
             read.store(0, Ordering::Relaxed);
@@ -260,6 +270,10 @@ pub(super) fn events(
             _ => McpError::invalid(format!("its stream of events is broken ({error})")),
         })
     })
+}
+
+fn in_slices(piece: &Bytes) -> Vec<Bytes> {
+    (0..piece.len()).step_by(SLICE).map(|at| piece.slice(at..piece.len().min(at + SLICE))).collect()
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -253,7 +253,7 @@ impl Metrics {
         self.inner.first_token.get_or_create(&labels).observe(after.as_secs_f64());
     }
 
-    /// A call of a tool ended. `tool` is a name of ours, or the label of a server.
+    /// A call of a tool ended. `tool` is a name of ours, or `server` for those of others.
     pub fn tool_call(&self, tool: &str, outcome: ToolEnd) {
         let labels = ToolLabels { tool: self.tool(tool), outcome };
         self.inner.tool_calls.get_or_create(&labels).inc();

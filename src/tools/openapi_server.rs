@@ -63,7 +63,11 @@ struct OperationTool {
 
 impl OpenApiServer {
     /// The API that the tool at `place` (such as `tools[2]`) means. What can be refused before anybody is asked is refused here.
-    pub(super) fn new(asked: &OpenApiTool, apis: &Apis, place: &str) -> Result<Self, ApiError> {
+    pub(super) async fn new(
+        asked: &OpenApiTool,
+        apis: &Apis,
+        place: &str,
+    ) -> Result<Self, ApiError> {
         let wrong = |field: &str, why: String| ApiError::invalid(format!("{place}.{field}"), why);
         if asked.server_label == OWN_LABEL {
             return Err(wrong(
@@ -133,9 +137,13 @@ impl OpenApiServer {
                     let path = if path.is_empty() { "schema".to_owned() } else { path };
                     wrong(&path, sentence)
                 };
-                let document =
-                    inline_document(schema, apis.settings.schema_limit()).map_err(fault)?;
-                let operations = server.operations(&document, None).map_err(fault)?;
+                let (schema, own, settings) =
+                    (schema.clone(), asked.clone(), Arc::clone(&apis.settings));
+                let read = apis.documents.read(move || {
+                    let document = inline_document(&schema, settings.schema_limit())?;
+                    operations(&own, &settings, &document, None)
+                });
+                let operations = read.await.map_err(fault)?;
                 for operation in &operations {
                     server
                         .access
@@ -149,20 +157,6 @@ impl OpenApiServer {
             }
         }
         Ok(server)
-    }
-
-    fn operations(
-        &self,
-        document: &Value,
-        found_at: Option<&Url>,
-    ) -> Result<Vec<Operation>, SchemaFault> {
-        let wanted = Wanted {
-            server_url: self.asked.server_url.as_deref(),
-            schema_url: found_at,
-            allowed: self.asked.allowed_operations.as_deref(),
-            max_operations: self.apis.settings.max_operations.get(),
-        };
-        parse(document, &wanted)
     }
 
     /// The operations, fetched if need be.
@@ -180,8 +174,8 @@ impl OpenApiServer {
             .fetch(&self.apis.client, url, credential)
             .await
             .map_err(|error| error.to_string())?;
-        let operations = self
-            .operations(&document.root, Some(&document.url))
+        let settings = &self.apis.settings;
+        let operations = operations(&self.asked, settings, &document.root, Some(&document.url))
             .map_err(|fault| format!("{} ({})", fault.sentence, fault.path))?;
         for operation in &operations {
             self.access.check(&operation.base).map_err(|refused| refused.to_string())?;
@@ -292,6 +286,22 @@ fn output(result: ApiResult) -> ToolOutput {
         });
     }
     ToolOutput { told, fields: Extra::new() }
+}
+
+/// The operations of a document that a request lets in.
+fn operations(
+    asked: &OpenApiTool,
+    settings: &OpenApi,
+    document: &Value,
+    found_at: Option<&Url>,
+) -> Result<Vec<Operation>, SchemaFault> {
+    let wanted = Wanted {
+        server_url: asked.server_url.as_deref(),
+        schema_url: found_at,
+        allowed: asked.allowed_operations.as_deref(),
+        max_operations: settings.max_operations.get(),
+    };
+    parse(document, &wanted)
 }
 
 /// A document that a request brings along: an object, or a text of JSON or YAML.

@@ -144,7 +144,8 @@ impl Toolbox {
                     }
                     let off = || not_set_up(at, asked, "tools.openapi");
                     let apis = self.apis.as_ref().ok_or_else(off)?;
-                    let server = OpenApiServer::new(tool, apis, &format!("tools[{at}]"))?;
+                    let place = format!("tools[{at}]");
+                    let server = OpenApiServer::new(tool, apis, &place).await?;
                     assembly.servers.push(Arc::new(server));
                 }
                 ToolParam::Function(_)

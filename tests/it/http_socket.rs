@@ -20,10 +20,10 @@ use crate::support::{
     server::{Server, Setup, start, start_with},
 };
 
-struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Socket {
-    async fn open(server: &Server) -> Self {
+    pub(crate) async fn open(server: &Server) -> Self {
         Self::open_with(server, &[]).await.unwrap()
     }
 
@@ -91,7 +91,7 @@ impl Socket {
     }
 
     /// Asks, and gives the Response.
-    async fn response(&mut self, fields: Value) -> Value {
+    pub(crate) async fn response(&mut self, fields: Value) -> Value {
         self.create(fields).await;
         let frames = self.answer().await;
         let last = frames.last().unwrap();
@@ -100,7 +100,7 @@ impl Socket {
     }
 
     /// Asks, and gives the code of the error frame.
-    async fn refusal(&mut self, fields: Value) -> Value {
+    pub(crate) async fn refusal(&mut self, fields: Value) -> Value {
         self.create(fields).await;
         let frames = self.answer().await;
         assert_eq!(frames.len(), 1, "{frames:?}");

@@ -4,8 +4,10 @@ use serde_json::Value;
 
 use super::fault::SchemaFault;
 
-/// How deep a document may be nested.
-pub const MAX_DEPTH: usize = 100;
+/// How deep a document in YAML may be nested: its reader takes much of the stack for every level. Real ones have some twenty.
+const MAX_DEPTH: usize = 40;
+/// How often nodes of a document in YAML may be repeated by aliases.
+const MAX_REPLAYS: usize = 100_000;
 
 /// Reads the text of a document. `limit` is in bytes.
 ///
@@ -52,7 +54,7 @@ fn read_yaml(text: &str, limit: usize) -> Result<Value, String> {
             max_events: limit,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: limit / 4,
+            max_total_replayed_events: MAX_REPLAYS.min(limit / 4),
         },
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
@@ -111,6 +113,18 @@ mod tests {
 
     #[test]
     fn bombs_are_refused() {
+        for (map, end) in [("{\"a\":", "}"), ("{a: ", "}")] {
+            for levels in [95, 130, 5000] {
+                let deep = format!("{}1{}", map.repeat(levels), end.repeat(levels));
+                read_document(&format!("{{\"openapi\":\"3.1.0\",\"x\":{deep}}}"), LIMIT).ok();
+                read_document(&format!("openapi: 3.1.0\nx: {deep}"), LIMIT).unwrap_err();
+            }
+        }
+        let mut block = "openapi: 3.1.0\n".to_owned();
+        for level in 0..400 {
+            let _ = writeln!(block, "{}a:", " ".repeat(level));
+        }
+        read_document(&block, LIMIT).unwrap_err();
         let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
         for deep in [deep.clone(), format!("{{\"a\":{deep}}}"), format!("a: {deep}")] {
             read_document(&deep, LIMIT).unwrap_err();

@@ -94,6 +94,17 @@ impl Documents {
         self.kept.try_get_with(key, Box::pin(self.get(client, url, credential))).await
     }
 
+    /// Reads a document that a request brought along, on a thread that serves nobody else: a large one takes seconds.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> Result<T, SchemaFault> + Send + 'static,
+    ) -> Result<T, SchemaFault> {
+        let read = self.tasks.spawn_blocking(read);
+        read.await.unwrap_or_else(|_| {
+            Err(SchemaFault::here("The schema could not be read: the server is being stopped."))
+        })
+    }
+
     async fn get(
         &self,
         client: Client,

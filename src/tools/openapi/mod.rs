@@ -35,7 +35,7 @@ pub use access::{Access, CredentialRefused};
 pub use answer::{ApiFile, ApiResult, Content};
 pub use approval::needs_approval;
 pub use call::{CallError, CallLimits, execute};
-pub use document::{MAX_DEPTH, read_document};
+pub use document::read_document;
 pub use fault::SchemaFault;
 pub use fetch::{Document, Documents, FetchError};
 pub use naming::{MAX_NAME, sanitise};

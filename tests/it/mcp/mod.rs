@@ -4,7 +4,7 @@ mod hostile;
 pub(crate) mod mock;
 mod program;
 mod python;
-mod real;
+pub(crate) mod real;
 mod sessions;
 mod transports;
 

@@ -23,10 +23,10 @@ use super::{bench, endpoint};
 
 /// Adds numbers, counts its calls, hangs until it is cancelled, fails.
 #[derive(Clone, Default)]
-struct Calculator {
+pub(crate) struct Calculator {
     calls: Arc<std::sync::atomic::AtomicUsize>,
-    cancelled: Arc<Notify>,
-    hanging: Arc<Notify>,
+    pub(crate) cancelled: Arc<Notify>,
+    pub(crate) hanging: Arc<Notify>,
 }
 
 impl ServerHandler for Calculator {
@@ -79,14 +79,14 @@ impl ServerHandler for Calculator {
     }
 }
 
-struct Real {
-    url: String,
-    sessions: Arc<LocalSessionManager>,
-    calculator: Calculator,
+pub(crate) struct Real {
+    pub(crate) url: String,
+    pub(crate) sessions: Arc<LocalSessionManager>,
+    pub(crate) calculator: Calculator,
 }
 
 /// A server; with `sessions` each one has a calculator of its own that starts to count at one.
-async fn real(sessions: bool, json: bool) -> Real {
+pub(crate) async fn real(sessions: bool, json: bool) -> Real {
     let manager = Arc::new(LocalSessionManager::default());
     let calculator = Calculator::default();
     let config = StreamableHttpServerConfig::default()

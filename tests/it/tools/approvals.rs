@@ -1,12 +1,14 @@
 //! Calls that wait for the client's consent.
 
+use antiphon::config::{Mcp, McpConnector};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::{after, calls, create, echo, free, guarded, item, kinds, refused, request};
+use crate::http_socket::Socket;
 use crate::support::{
     model::{Script, text},
-    server::{Server, start},
+    server::{Server, Setup, start, start_with},
     stream::Listener,
 };
 
@@ -269,4 +271,81 @@ async fn what_needs_no_consent_runs_beside_what_does() {
     let called: usize = messages.iter().map(|message| message.matches("({\"n\":").count()).sum();
     let told = messages.iter().filter(|message| message.starts_with("tool ")).count();
     assert_eq!((called, told), (3, 3), "{messages:#?}");
+}
+
+#[tokio::test]
+async fn several_calls_are_approved_at_once_and_run_in_the_order_of_the_consents() {
+    let server = echo(&["wipe"]).await;
+    let script = Script::new([
+        calls(&[("wipe", r#"{"n":1}"#), ("wipe", r#"{"n":2}"#), ("wipe", r#"{"n":3}"#)]),
+        text("Two of three."),
+    ]);
+    let ours = start(script.clone()).await;
+    let (_, conversation) = ours.post("/v1/conversations", json!({})).await;
+    let tools = [guarded(&server)];
+    let mut body = request("Wipe them.", &tools);
+    body["conversation"] = conversation["id"].clone();
+    let first = create(&ours, &body).await;
+    let asked = &first["output"].as_array().unwrap()[1..];
+    let mut refusal = consent(&asked[1]);
+    refusal["approve"] = json!(false);
+    body["input"] = json!([consent(&asked[2]), refusal, consent(&asked[0])]);
+    let second = create(&ours, &body).await;
+    assert_eq!(kinds(&second), ["mcp_call", "mcp_call", "message"]);
+    let called: Vec<&Value> = (0..2).map(|at| &second["output"][at]["arguments"]).collect();
+    assert_eq!(called, [r#"{"n":3}"#, r#"{"n":1}"#]);
+    assert_eq!(approvals(&ours).await, (2, 1));
+    assert_eq!((server.count("POST tools/call"), server.count("POST tools/list")), (2, 1));
+    let asked = script.asked();
+    let messages = asked[1].messages.join("\n");
+    assert_eq!(messages.matches("wipe({").count(), 3, "{messages}");
+    assert_eq!(messages.matches("did not allow").count(), 1, "{messages}");
+    assert_eq!(messages.matches("wipe {\"n\":").count(), 2, "{messages}");
+}
+
+#[tokio::test]
+async fn a_request_cannot_do_without_the_consent_that_a_connector_wants() {
+    let server = echo(&["wipe", "read"]).await;
+    let connector = McpConnector {
+        url: Some(server.url.parse().unwrap()),
+        require_approval: Some(json!({ "never": { "tool_names": ["read"] } })),
+        ..McpConnector::default()
+    };
+    let connectors = [("disks".to_owned(), connector)].into();
+    let mcp = Mcp { connectors, ..Mcp::default() };
+    let script = Script::new([calls(&[WIPE, ("read", "{}")])]);
+    let ours = start_with(script, Setup { mcp, ..Setup::default() }).await;
+    let tool = json!({ "type": "mcp", "server_label": "disks", "require_approval": "never" });
+    let first = create(&ours, &request("Go.", &[tool])).await;
+    assert_eq!(kinds(&first), ["mcp_list_tools", "mcp_approval_request", "mcp_call"]);
+    assert_eq!(server.count("POST tools/call"), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_remembers_approves_too() {
+    let server = echo(&["wipe"]).await;
+    let script = Script::new([calls(&[WIPE]), text("Wiped."), text("Yes.")]);
+    let ours = start(script.clone()).await;
+    let mut socket = Socket::open(&ours).await;
+    let fields = |input: Value, previous: Option<&Value>| {
+        let mut fields = json!({ "store": false, "input": input, "tools": [guarded(&server)] });
+        if let Some(previous) = previous {
+            fields["previous_response_id"] = previous["id"].clone();
+        }
+        fields
+    };
+    let first = socket.response(fields(json!("Wipe it."), None)).await;
+    let asked = item(&first, "mcp_approval_request");
+    let approval = fields(json!([consent(asked)]), Some(&first));
+    let second = socket.response(approval).await;
+    assert_eq!(kinds(&second), ["mcp_call", "message"]);
+    let again = socket.response(fields(json!([consent(asked)]), Some(&second))).await;
+    assert_eq!(kinds(&again), ["message"], "the history has the call already");
+    assert_eq!((server.count("POST tools/call"), server.count("POST tools/list")), (1, 1));
+    assert_eq!(server.count("POST initialize"), 1, "it is one chain");
+    assert_eq!(approvals(&ours).await, (1, 0));
+
+    // Elsewhere it is not remembered, but used all the same.
+    let body = request(carried(&first, consent(asked)), &[guarded(&server)]);
+    assert_eq!(refused(&ours, &body).await["code"], "invalid_approval");
 }

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{after, anonymous, calls, create, echo, echoed, free, item, kinds, request};
+use super::{after, anonymous, calls, create, echo, echoed, free, item, kinds, refused, request};
 use crate::{
     mcp::mock::mock,
     support::{
@@ -234,4 +234,44 @@ async fn servers_whose_tools_have_one_name_are_told_apart() {
     let called: Vec<&Value> = (2..4).map(|at| &response["output"][at]["server_label"]).collect();
     assert_eq!(called, ["other", "srv"]);
     assert_eq!((one.count("POST tools/call"), two.count("POST tools/call")), (1, 1));
+}
+
+#[tokio::test]
+async fn a_choice_may_name_a_tool_that_is_not_known_yet() {
+    let server = echo(&["add", "sub"]).await;
+    let script = Script::new([calls(&[("sub", "{}")]), text("Done."), text("I cannot.")]);
+    let ours = start(script.clone()).await;
+    let mut body = request("Go.", &[free(&server)]);
+    body["tool_choice"] = json!({ "type": "mcp", "server_label": "srv", "name": "sub" });
+    let response = create(&ours, &body).await;
+    assert_eq!(kinds(&response), ["mcp_list_tools", "mcp_call", "message"]);
+    assert_eq!(response["tool_choice"], body["tool_choice"]);
+
+    // One that its server does not have is only known to be wrong once it was asked.
+    body["tool_choice"]["name"] = json!("mul");
+    let error = refused(&ours, &body).await;
+    assert!(error["param"].as_str().unwrap().starts_with("tool_choice"), "{error}");
+    body["tool_choice"]["server_label"] = json!("other");
+    let error = refused(&ours, &body).await;
+    assert!(error["param"].as_str().unwrap().starts_with("tool_choice"), "{error}");
+    assert_eq!(server.count("POST tools/list"), 2);
+}
+
+#[tokio::test]
+async fn the_limit_of_calls_holds_for_the_whole_response() {
+    let server = echo(&["add"]).await;
+    let script = Script::new([
+        calls(&[("add", r#"{"n":1}"#), ("add", r#"{"n":2}"#), ("add", r#"{"n":3}"#)]),
+        calls(&[("add", r#"{"n":4}"#)]),
+        text("Enough."),
+    ]);
+    let ours = start(script.clone()).await;
+    let mut body = request("Go.", &[free(&server)]);
+    body["max_tool_calls"] = json!(2);
+    let heard = Listener::open(&ours, &body).await.whole().await;
+    let items = &heard.response["output"].as_array().unwrap()[1..5];
+    let statuses: Vec<&Value> = items.iter().map(|item| &item["status"]).collect();
+    assert_eq!(statuses, ["completed", "completed", "failed", "failed"]);
+    assert_eq!(server.count("POST tools/call"), 2);
+    assert!(script.asked()[1].messages[4].contains("max_tool_calls"));
 }

@@ -20,9 +20,12 @@ use futures::{
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use super::{called, calls, echoed, free, kinds, listed, request, said};
+use super::{after, called, calls, echoed, free, kinds, listed, request, said};
 use crate::{
-    mcp::mock::{Asked, Mock, mock, stateless},
+    mcp::{
+        mock::{Asked, Mock, mock, stateless},
+        real::real,
+    },
     support::{
         model::{Gate, Script, text},
         postgres, schema,
@@ -163,6 +166,81 @@ async fn who_leaves_cancels_the_calls_at_the_server() {
         assert!(ours.tasks.stop(Duration::from_secs(10)).await, "a task is left");
         assert_eq!(responses(&ours).await, 0);
     }
+}
+
+#[tokio::test]
+async fn a_server_of_the_rust_sdk_is_called_and_cancelled() {
+    for (sessions, json) in [(true, false), (false, false), (false, true)] {
+        let server = real(sessions, json).await;
+        let script = Script::new([
+            calls(&[("add", r#"{"a":2,"b":40}"#), ("fail", "{}")]),
+            text("42."),
+            calls(&[("hang", "{}")]),
+        ]);
+        let ours = start(script.clone()).await;
+        let tool = json!({ "type": "mcp", "server_label": "srv", "server_url": server.url, "require_approval": "never" });
+        let tools = [tool];
+        let first = Listener::open(&ours, &request("Go.", &tools)).await.whole().await.response;
+        assert_eq!(kinds(&first), ["mcp_list_tools", "mcp_call", "mcp_call", "message"]);
+        assert!(first["output"][1]["output"].as_str().unwrap().starts_with("42 (call "), "{first}");
+        let error = &first["output"][2]["error"]["content"][0]["text"];
+        assert_eq!(error, "no such city");
+        let listener = Listener::open(&ours, &after(&first, "Hang.", &tools)).await;
+        tokio::select! {
+            heard = listener.whole() => panic!("{heard:?}"),
+            () = server.calculator.hanging.notified() => (),
+        }
+        if sessions {
+            // One without sessions has nowhere to hear it.
+            server.calculator.cancelled.notified().await;
+            assert_eq!(server.sessions.sessions.read().await.len(), 1);
+        }
+        ours.sessions.as_ref().unwrap().shutdown().await;
+        assert!(ours.tasks.stop(Duration::from_secs(10)).await, "a task is left");
+        assert_eq!(server.sessions.sessions.read().await.len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_hangs_holds_up_no_other_and_is_given_up_with_its_client() {
+    let gate = Gate::closed();
+    let inside = gate.clone();
+    let slow = mock(move |asked: Asked| {
+        let gate = inside.clone();
+        async move {
+            if asked.method == "tools/list" {
+                gate.pass().await;
+            }
+            echoed(&asked, &["x"])
+        }
+    })
+    .await;
+    let (quick, _) = gated(&[]).await;
+    let mut first = free(&slow);
+    first["server_label"] = json!("slow");
+    let script = Script::new([text("Both.")]);
+    let ours = start(script.clone()).await;
+    let body = request("Go.", &[first, free(&quick)]);
+    let until_done = async |listener: &mut Listener| {
+        let done = listener.until("response.output_item.done").await;
+        assert_eq!(done["item"]["server_label"], "srv");
+        gate.reached().await;
+    };
+
+    let mut listener = Listener::open(&ours, &body).await;
+    until_done(&mut listener).await;
+    drop(listener);
+    slow.until("POST notifications/cancelled", 1).await;
+
+    let mut listener = Listener::open(&ours, &body).await;
+    until_done(&mut listener).await;
+    gate.open();
+    let end = listener.until("response.completed").await;
+    assert_eq!(kinds(&end["response"]), ["mcp_list_tools", "mcp_list_tools", "message"]);
+    assert_eq!(script.asked()[0].tools, ["x", "a", "b", "c"], "in the order of the request");
+    ours.sessions.as_ref().unwrap().shutdown().await;
+    assert!(ours.tasks.stop(Duration::from_secs(10)).await, "a task is left");
+    assert_eq!(responses(&ours).await, 1);
 }
 
 /// A model that calls `keep` and `share` with what the user said, and then says what they returned.
