@@ -2,10 +2,10 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`pool`] | which session serves whom; single flight, renewal, queues, idle sweep, closing |
-//! | [`session`] | one session: handshake, questions, cancellation |
-//! | [`streamable`], [`legacy`], [`stdio`] | the three transports; the last two share [`mux`] |
-//! | [`rpc`] | JSON-RPC as MCP writes it |
+//! | `pool` | which session serves whom; single flight, renewal, queues, idle sweep, closing |
+//! | `session` | one session: handshake, questions, cancellation |
+//! | `streamable`, `legacy`, `stdio` | the three transports; the last two share `mux` |
+//! | `rpc` | JSON-RPC as MCP writes it |
 //! | [`tools`], [`result`] | what a server offers, what a call gave |
 //! | [`request`], [`approval`], [`allowed`], [`headers`] | what a request says of a server, and the rules that follow: pure |
 //! | [`connectors`] | servers that the configuration or a tenant named before |

@@ -98,7 +98,7 @@ impl Access {
     }
 
     /// Whether the credential, if there is one, may go to this URL. Asked for each operation's base when a request comes, so that the
-    /// client is told; [`Access::dress`] asks again.
+    /// client is told; `Access::dress` asks again.
     pub fn check(&self, url: &Url) -> Result<(), CredentialRefused> {
         match &self.credential {
             Some((name, credential)) if !credential.may_go_to(url) => Err(CredentialRefused {
