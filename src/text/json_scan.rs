@@ -71,6 +71,11 @@ impl JsonScan {
         self.state()
     }
 
+    /// Whether the value is whole whatever follows. A number is not: more digits may come.
+    pub fn is_closed(&self) -> bool {
+        self.depth == 0 && matches!(self.step, Step::CommaOrEnd)
+    }
+
     /// Reads one byte, for whoever looks at the bytes besides.
     pub fn push_byte(&mut self, byte: u8) -> JsonState {
         self.step = self.next(byte);

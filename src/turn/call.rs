@@ -118,12 +118,12 @@ impl Turn {
         }
         // What waits is heard as soon as the call is whole, and ends it: what its backend appends after that never belonged to it, whether
         // it comes in the same piece or in the next.
-        let piece = if self.round.held.is_empty() {
+        let piece = if self.round.others_wait {
+            let read = call.scan.read_value(piece);
+            if call.scan.is_closed() { &piece[..read] } else { piece }
+        } else {
             call.scan.push(piece);
             piece
-        } else {
-            let read = call.scan.read_value(piece);
-            if call.scan.state() == JsonState::Complete { &piece[..read] } else { piece }
         };
         call.arguments.push_str(piece);
         // `null` stands for no arguments, which are written `{}`: it must not be heard before it is known to be something else.

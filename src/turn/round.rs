@@ -4,10 +4,7 @@ use std::collections::VecDeque;
 
 use crate::{
     protocol::{ItemStatus, Status, Usage, content::Logprob},
-    text::{
-        json_scan::JsonState,
-        think::{Segment, ThinkMode, ThinkSplitter},
-    },
+    text::think::{Segment, ThinkMode, ThinkSplitter},
 };
 
 use super::{
@@ -32,7 +29,9 @@ pub(super) struct Round {
     blank: String,
     blank_logprobs: Vec<Logprob>,
     /// What came while a call was not whole yet: items stand one after the other. Nothing of the open call is in it.
-    pub(super) held: VecDeque<Delta>,
+    held: VecDeque<Delta>,
+    /// Whether something waits for the open call to be whole.
+    pub(super) others_wait: bool,
     /// The calls that began, to tell doubles.
     pub(super) seen: Vec<SeenCall>,
     /// Calls that antiphon answers.
@@ -65,6 +64,7 @@ impl Round {
             blank: String::new(),
             blank_logprobs: Vec::new(),
             held: VecDeque::new(),
+            others_wait: false,
             seen: Vec::new(),
             pending: Vec::new(),
             client_calls: 0,
@@ -146,6 +146,7 @@ impl Turn {
             self.round.held.push_back(delta);
             return;
         }
+        self.round.others_wait = !self.round.held.is_empty();
         self.now(delta);
         if !self.round.held.is_empty() && !self.call_goes_on() {
             self.release();
@@ -154,7 +155,7 @@ impl Turn {
 
     /// Whether a call is open that is not whole.
     fn call_goes_on(&self) -> bool {
-        matches!(&self.round.open, Open::Call(call) if call.scan.state() != JsonState::Complete)
+        matches!(&self.round.open, Open::Call(call) if !call.scan.is_closed())
     }
 
     fn waits(&self, delta: &Delta) -> bool {
@@ -174,6 +175,7 @@ impl Turn {
                 passed.push_back(delta);
                 continue;
             }
+            self.round.others_wait = !passed.is_empty();
             self.now(delta);
             if !passed.is_empty() && !self.call_goes_on() {
                 passed.append(&mut self.round.held);
